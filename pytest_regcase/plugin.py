@@ -1,0 +1,1 @@
+"""Options, markers: the only module that a plain pytest run imports."""

@@ -1,0 +1,84 @@
+"""The gate's decision: no clock, session id or duration in it, so that equal facts give equal bytes."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from pytest_regcase.records.base import Many, Record
+from pytest_regcase.records.words import CaseState, Decision, Profile
+
+
+class Reason(Record):
+    """Why a decision is not simply green, or what it does not show."""
+
+    code: str
+    """A stable slug, such as ``check-broken``, ``not-run``, ``recurred``, ``invalid-case``."""
+    case_id: str | None = None
+    text: str
+    red: bool = True
+    """False: shown as a note; it does not make the decision red."""
+
+
+class BrokenFinding(Record):
+    """One expectation that broke, for the summary."""
+
+    expectation: str
+    code: str | None = None
+    says: str
+
+
+class ScenarioResult(Record):
+    """How one scenario of a case came out."""
+
+    name: str
+    planned: int
+    run: int
+    counts: dict[str, int] = Field(default_factory=dict)
+    """Attempt verdict -> number of attempts, confirm runs included."""
+    result: Literal["passed", "broken", "flaky", "inconclusive", "not-run", "counted"] = "not-run"
+    checked: int | None = None
+    """Expectations decided (kept, broken or not-applicable) of `checked_of`, on the last attempt that decided."""
+    checked_of: int = 7
+    cannot_see: Many[str] = ()
+    broken: Many[BrokenFinding] = ()
+    flaky: bool = False
+    why: str | None = None
+    """Why inconclusive or not run, in words."""
+
+
+class Claim(Record):
+    """Where the rerun rule stands for a case."""
+
+    kind: Literal["none", "BOUNDED"] = "none"
+    need: int
+    clean: int
+    fresh: int
+    distinct: int
+    sessions: int
+    bound: str | None = None
+    """Exact upper bound on the recurrence rate at `risk`, as a decimal string."""
+    risk: str
+    fix_number: int
+    risk_over_fixes: str | None = None
+    refuted_by_run: int | None = None
+
+
+class CaseResult(Record):
+    """How one case came out."""
+
+    case_id: str
+    state: CaseState
+    quarantined: bool = False
+    scenarios: Many[ScenarioResult] = ()
+    claim: Claim | None = None
+
+
+class GateDecision(Record):
+    """Pass, fail or unproven, with reasons; cases sorted by id."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    decision: Decision
+    profile: Profile
+    policy: str = "confirm:2"
+    reasons: Many[Reason] = ()
+    cases: Many[CaseResult] = ()

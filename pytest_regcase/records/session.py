@@ -1,0 +1,48 @@
+"""What the controller hands to every process of a session, so that all plan the same items."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from pytest_regcase.records.attempt import AttemptKey
+from pytest_regcase.records.base import Many, Record
+from pytest_regcase.records.words import AttemptVerdict, Profile
+
+
+class LiveRow(Record):
+    """One counted live attempt of the present digests, since the last claimed fix."""
+
+    run: int
+    verdict: AttemptVerdict
+    session_id: str
+    fresh: bool = True
+
+
+class SessionSnapshot(Record):
+    """The state that items are planned from: ledger counts and revisions, frozen at the session's start."""
+
+    session_id: str
+    folder: str
+    """Absolute path of the session's folder."""
+    profile: Profile = "pull-request"
+    live_new: int = Field(default=0, ge=0)
+    """At most this many new live attempts a case."""
+    agent: str | None = None
+    """`--regcase-agent`: overrides every case's agent."""
+    ledger_id: str
+    ledger_is_new: bool = False
+    agent_digests: dict[str, str] = Field(default_factory=dict)
+    """Agent name -> digest of its revision."""
+    live: dict[str, Many[LiveRow]] = Field(default_factory=dict)
+    """Case id -> counted live attempts, by run number."""
+
+
+class SessionRow(Record):
+    """One session in the ledger. A row without `finished_at` did not end by itself."""
+
+    session_id: str
+    started_at: datetime
+    finished_at: datetime | None = None
+    profile: Profile
+    planned: Many[AttemptKey] = ()
+    source: str = "pytest"

@@ -21,9 +21,7 @@ def names(group: Group) -> Mapping[str, EntryPoint]:
         ExtensionError: one name has two owners; both are shown.
     """
     found: dict[str, EntryPoint] = {}
-    for point in sorted(
-        entry_points(group=f"pytest_regcase.{group}"), key=lambda each: (each.name, each.value)
-    ):
+    for point in sorted(entry_points(group=f"pytest_regcase.{group}"), key=lambda each: (each.name, each.value)):
         other = found.get(point.name)
         if other is not None and other.value != point.value:
             raise ExtensionError(

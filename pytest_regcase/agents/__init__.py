@@ -1,0 +1,1 @@
+"""Runs the agent under test and holds its budgets; never judges."""

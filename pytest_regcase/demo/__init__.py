@@ -1,0 +1,1 @@
+"""A small good agent, and the same loop broken in one way each."""

@@ -1,0 +1,1 @@
+"""One foreign trial format each -> Trial; no importer knows another."""

@@ -1,0 +1,1 @@
+"""Frozen pydantic records that pass between the stages; pure."""

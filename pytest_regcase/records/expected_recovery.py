@@ -46,10 +46,7 @@ class ExpectedRecovery(Record):
                 raise ValueError(
                     f"when.{name}.max_retries = {tighter.max_retries} is looser than {self.max_retries}"
                 )
-            if (
-                tighter.stop_within_seconds is not None
-                and tighter.stop_within_seconds > self.stop_within_seconds
-            ):
+            if tighter.stop_within_seconds is not None and tighter.stop_within_seconds > self.stop_within_seconds:
                 raise ValueError(
                     f"when.{name}.stop_within_seconds = {tighter.stop_within_seconds} is looser than "
                     f"{self.stop_within_seconds}"

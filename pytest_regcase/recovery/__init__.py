@@ -1,0 +1,1 @@
+"""The judge: what was observed against what was expected; pure."""

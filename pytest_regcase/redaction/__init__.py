@@ -1,0 +1,1 @@
+"""Removes secrets and home paths before anything is written, and counts them."""

@@ -1,0 +1,1 @@
+"""GateDecision -> text or file, one module each."""

@@ -1,0 +1,1 @@
+"""Exact rules over counts: pure functions and small frozen records."""

@@ -1,0 +1,1 @@
+"""The order of the stages; never prints and never imports pytest."""

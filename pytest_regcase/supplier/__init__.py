@@ -1,0 +1,1 @@
+"""The stand-in for the agent's model supplier: replies, faults, wires, the wire log."""

@@ -1,14 +1,23 @@
-"""`[tool.regcase]` in pyproject.toml: its shape, and the project that it describes."""
+"""`[tool.regcase]` in pyproject.toml: its shape, and the project that it describes.
 
+Reads nothing but pyproject.toml and REGCASE_LEDGER; knows no case file, and starts nothing that it names.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from pytest_regcase.errors import FileError, UsageRefused
 from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.case import Rate
 from pytest_regcase.records.trial import ToolCall
+from pytest_regcase.toml_lines import Key, TomlFile, read_toml, shown, validate
 
 PositiveSeconds = Annotated[float, Field(gt=0)]
 
@@ -119,3 +128,135 @@ class Project:
     def fixture_folders(self) -> tuple[Path, ...]:
         """The configured simulation folders, absolute."""
         return tuple(self.root / each for each in self.config.fixtures)
+
+    def ledger_url(self) -> str:
+        """Return the ledger's SQLAlchemy URL; REGCASE_LEDGER wins over the configuration.
+
+        A plain path, relative to the project's root, means SQLite.
+
+        Raises:
+            UsageRefused: the path holds a question mark, which would end it inside a URL.
+        """
+        place = os.environ.get("REGCASE_LEDGER") or self.config.ledger
+        if "://" in place:
+            return place
+        path = str((self.root / place).absolute())
+        if "?" in path:
+            raise UsageRefused(
+                f"Couldn't make a database URL of the ledger's path {path}: it holds a question mark.\n"
+                "Move the ledger, or set REGCASE_LEDGER to a whole SQLAlchemy URL."
+            )
+        return f"sqlite:///{path}"
+
+
+def load_project(start: Path, *, must_exist: bool = False) -> Project:
+    """Return the project around `start`: the nearest pyproject.toml, upwards, with a `[tool.regcase]`.
+
+    Without one the defaults hold and `start` is the root, unless `must_exist`.
+
+    Raises:
+        FileError: a file on the way does not hold what is allowed.
+        UsageRefused: nothing is configured, and it `must_exist`.
+    """
+    start = start.absolute()
+    if start.is_file():
+        start = start.parent
+    for folder in (start, *start.parents):
+        path = folder / "pyproject.toml"
+        if not path.is_file():
+            continue
+        toml = read_toml(path)
+        tools = toml.data.get("tool")
+        if isinstance(tools, dict) and "regcase" in tools:
+            return Project(root=folder, config=read_config(toml), pyproject=path)
+    if must_exist:
+        raise UsageRefused(
+            f"Couldn't find a project: no pyproject.toml in {shown(start)} or above it has a [tool.regcase].\n"
+            "Run `regcase init` in the project's folder."
+        )
+    return Project(root=start, config=RegcaseConfig())
+
+
+def read_config(toml: TomlFile) -> RegcaseConfig:
+    """Return the `[tool.regcase]` of `toml`, checked also for what one key says about another.
+
+    Raises:
+        FileError: one line a problem, with file and line.
+    """
+    config = validate(RegcaseConfig, toml, ("tool", "regcase"))
+    problems = [
+        toml.problem(("tool", "regcase", "agents", name, *key), says)
+        for name, agent in config.agents.items()
+        for key, says in _agent_problems(name, agent)
+    ]
+    if problems:
+        raise FileError(problems)
+    return config
+
+
+PLACEHOLDERS = (
+    "task_file",
+    "task",
+    "task_id",
+    "attempt",
+    "seed",
+    "work_dir",
+    "out_dir",
+    "openai_base_url",
+    "anthropic_base_url",
+    "openai_base_url_container",
+    "anthropic_base_url_container",
+    "container_host_args",
+    "attempt_label",
+    "api_key",
+    "model",
+)
+"""What may stand in braces in an agent's strings."""
+
+# Shell's ${name} and templates' {{name}} are the user's own text.
+_PLACEHOLDER = re.compile(r"\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
+_FILLED = ("command", "env", "output", "submission", "answer", "status", "transcript", "log", "wrapper", "cleanup")
+
+
+def _agent_problems(name: str, agent: AgentConfig) -> Iterator[tuple[Key, str]]:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+        yield (), f'the agent name "{name}"; allowed: lower-case letters, digits and hyphens'
+    if (agent.command is None) == (agent.python is None):
+        found = "neither command nor python is" if agent.command is None else "both command and python are"
+        yield (), f"{found} there for the agent {name}; allowed: exactly one of them"
+    if agent.command is not None and (not agent.command or not agent.command[0]):
+        yield ("command",), "command is empty; allowed: a program and its arguments"
+    if agent.python is not None and not re.fullmatch(r"[\w.]+:[\w.]+", agent.python):
+        yield ("python",), f'python = "{agent.python}"; allowed: "module:function"'
+    if agent.time_scale != 1:
+        yield (
+            ("time_scale",),
+            f"time_scale = {agent.time_scale:g} is not supported yet; allowed: 1 (the agent's clock is real time)",
+        )
+    if agent.cap_seconds < agent.deadline_seconds:
+        yield (
+            ("cap_seconds" if "cap_seconds" in agent.model_fields_set else "deadline_seconds",),
+            f"cap_seconds = {agent.cap_seconds:g}, for the whole attempt, is below deadline_seconds ="
+            f" {agent.deadline_seconds:g}, which begins with the first faulted request; allowed: at least as much",
+        )
+    closing = agent.closing_reply
+    if closing is not None and closing.text is None and not closing.tool_calls:
+        yield ("closing_reply",), "closing_reply is empty; allowed: text, tool_calls, or both"
+    for key, text in _filled_strings(agent):
+        for match in _PLACEHOLDER.finditer(text):
+            word = match["name"]
+            if word is not None and word not in PLACEHOLDERS:
+                near = difflib.get_close_matches(word, PLACEHOLDERS, 1)
+                allowed = f"did you mean {{{near[0]}}}?" if near else f"allowed: {', '.join(PLACEHOLDERS)}"
+                yield key, f"unknown placeholder {{{word}}}; {allowed}"
+
+
+def _filled_strings(agent: AgentConfig) -> Iterator[tuple[Key, str]]:
+    for field in _FILLED:
+        value: Any = getattr(agent, field)
+        if isinstance(value, str):
+            yield (field,), value
+        elif isinstance(value, dict):
+            yield from (((field, name), text) for name, text in value.items())
+        elif value is not None:
+            yield from (((field, index), text) for index, text in enumerate(value))

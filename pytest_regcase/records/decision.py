@@ -58,9 +58,15 @@ class Claim(Record):
     bound: str | None = None
     """Exact upper bound on the recurrence rate at `risk`, as a decimal string."""
     risk: str
+    max_rate: str | None = None
+    """The rate that `need` clean runs rule out at `risk`, as a decimal string."""
+    would_pass_unchanged: str | None = None
+    """How likely `need` clean runs are if the baseline's rate still holds, as a decimal string."""
     fix_number: int
     risk_over_fixes: str | None = None
     refuted_by_run: int | None = None
+    missing: Many[int] = ()
+    """Run numbers below the highest one (or the refuting one) that have no conclusive, fresh run."""
 
 
 class CaseResult(Record):

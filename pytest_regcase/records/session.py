@@ -16,6 +16,7 @@ class LiveRow(Record):
     verdict: AttemptVerdict
     session_id: str
     fresh: bool = True
+    response_digest: str | None = None
 
 
 class SessionSnapshot(Record):

@@ -133,3 +133,7 @@ class TrialRef(Record):
     """Shows a sign of failure: a failed outcome, an error, a limit, or it never ended."""
     why_not: str | None = None
     """Why it is no failed trial of its own (passed; cancelled because a sibling failed; never ran)."""
+    refusal: str | None = None
+    """The slug that goes with `why_not`: passed, no-sign-of-failure, cancelled-sibling, never-ran, ..."""
+    sample: str | None = None
+    """The id by which a person names it within the source (`--sample`), where the format has one."""

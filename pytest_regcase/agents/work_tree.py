@@ -1,0 +1,240 @@
+"""The agent's work tree: laid out before an attempt, noted at the fault and at the end.
+
+Knows git's command line. The agent owns the repository that it works in and may change, break or delete it; what
+we note comes from a second repository of ours beside the work tree, with settings, hooks and index of our own. So
+taking a note neither disturbs the agent nor runs anything that the agent set up.
+"""
+
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from pytest_regcase.errors import MachineryError, UsageRefused
+from pytest_regcase.records.observed import WorkTreeNotes
+
+DIFF_LIMIT_BYTES = 1024 * 1024
+CUT_MARK = "\n[pytest-regcase cut this diff here, at 1 MiB]\n"
+MAX_FILES = 20_000
+MAX_BYTES = 200 * 1024 * 1024
+GIT_SECONDS = 120.0
+
+_IDENTITY = "pytest-regcase"
+_DATE = "2000-01-01T00:00:00+00:00"
+"""Fixed, so that equal files give an equal base commit."""
+_NOT_WORK = "__pycache__/\n*.pyc\n.pytest_cache/\n"
+"""What running the work tree's own tests leaves behind; a repository of a person's would ignore it too."""
+_SETTINGS = MappingProxyType(
+    {
+        "core.hooksPath": os.devnull,
+        "core.autocrlf": "false",
+        "core.fsmonitor": "false",
+        "core.compression": "0",
+        "core.bigFileThreshold": "8m",
+        "gc.auto": "0",
+        "user.name": _IDENTITY,
+        "user.email": "regcase@localhost",
+    }
+)
+
+
+def lay(source: Path | None, work_dir: Path) -> str | None:
+    """Copy `source` to `work_dir` and make it a git repository with one commit; return that commit.
+
+    None, and an empty `work_dir`, where there is no work tree. Links are copied as links and must stay inside.
+    Raises UsageRefused for files that cannot be laid, MachineryError where git is missing or fails.
+    """
+    if source is None:
+        work_dir.mkdir(parents=True, exist_ok=True)
+        return None
+    _copy(source, work_dir)
+    _git(["init", "--quiet", "--template=", "--initial-branch=main", str(work_dir)], cwd=work_dir)
+    repository = work_dir / ".git"
+    (repository / "info").mkdir(exist_ok=True)
+    (repository / "info" / "exclude").write_text(_NOT_WORK, encoding="utf-8")
+    with (repository / "config").open("a", encoding="utf-8") as config:
+        # The agent's HOME is a throw-away one: without an identity its own commits would fail.
+        config.write(f"[user]\n\tname = {_IDENTITY}\n\temail = regcase@localhost\n[core]\n\tautocrlf = false\n")
+    _git(["add", "--all", "--force", "."], cwd=work_dir)
+    _git(["commit", "--quiet", "--allow-empty", "--no-verify", "-m", "The work tree at the start"], cwd=work_dir)
+    ours = _ours(work_dir)
+    shutil.copytree(repository, ours)
+    return (repository / "refs" / "heads" / "main").read_text(encoding="ascii").strip()
+
+
+def note(work_dir: Path, base: str) -> WorkTreeNotes:
+    """Return what differs from the commit `base` now: files (new ones too), HEAD, and what commits hold.
+
+    `head` is "" where the agent's repository can no longer be read. A diff beyond 1 MiB is cut and says so. Raises
+    MachineryError only where our own repository is gone.
+    """
+    ours = _ours(work_dir)
+    if not ours.is_dir():
+        raise MachineryError(f"Couldn't note the work tree {work_dir}: {ours} is gone.\nRun the attempt again.")
+    if not work_dir.is_dir():
+        work_dir.mkdir(parents=True)  # the agent deleted it: the diff shows every file as deleted
+    with tempfile.TemporaryDirectory(dir=work_dir.parent, prefix="note-") as folder:
+        index = Path(folder) / "index"
+        shutil.copyfile(ours / "index", index)
+        env = {
+            "GIT_DIR": str(ours),
+            "GIT_WORK_TREE": str(work_dir),
+            "GIT_INDEX_FILE": str(index),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(work_dir / ".git" / "objects"),
+        }
+        # A file that vanishes or cannot be read while we look must not hide the others.
+        _git(["add", "--all", "--ignore-errors", "."], cwd=work_dir, env=env, may_fail=True)
+        diff = _diff(["--cached", base], work_dir, env)
+        head = _head(work_dir)
+        # The objects of its commits are the agent's; where they are broken, `head` alone tells of them.
+        committed = _diff([base, head], work_dir, env, may_fail=True) if head not in ("", base) else ""
+    return WorkTreeNotes(diff=diff, head=head, committed_diff=committed)
+
+
+def _ours(work_dir: Path) -> Path:
+    return work_dir.parent / f"{work_dir.name}.git"
+
+
+def _copy(source: Path, work_dir: Path) -> None:
+    root = source.resolve()
+    if not root.is_dir():
+        raise UsageRefused(f"Couldn't lay the work tree: {source} is no folder.\nName a folder of files.")
+    work_dir.mkdir(parents=True, exist_ok=True)
+    files = total_bytes = 0
+    for entry in _entries(root):
+        target = work_dir / entry.relative_to(root)
+        mode = entry.lstat().st_mode
+        if entry.name == ".git":
+            raise UsageRefused(
+                f"Couldn't lay the work tree: {entry} is a git repository.\nRemove it; we make one of our own."
+            )
+        if stat.S_ISDIR(mode):
+            target.mkdir(exist_ok=True)
+            continue
+        files += 1
+        if stat.S_ISLNK(mode):
+            _copy_link(entry, target, root)
+        elif stat.S_ISREG(mode):
+            total_bytes += entry.lstat().st_size
+            shutil.copyfile(entry, target)
+            target.chmod(0o755 if mode & stat.S_IXUSR else 0o644)
+        else:
+            raise UsageRefused(
+                f"Couldn't lay the work tree: {entry} is neither a file, a folder nor a link.\nRemove it."
+            )
+        if files > MAX_FILES or total_bytes > MAX_BYTES:
+            raise UsageRefused(
+                f"Couldn't lay the work tree {source}: it holds more than {MAX_FILES} files or "
+                f"{MAX_BYTES // (1024 * 1024)} MiB.\nKeep what the task needs."
+            )
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    for entry in sorted(folder.iterdir()):
+        yield entry
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _entries(entry)
+
+
+def _copy_link(entry: Path, target: Path, root: Path) -> None:
+    points_to = os.readlink(entry)
+    inside = not os.path.isabs(points_to) and (entry.parent / points_to).resolve().is_relative_to(root)
+    if not inside:
+        raise UsageRefused(
+            f"Couldn't lay the work tree: the link {entry} points out of it, to {points_to}.\nPut a copy there."
+        )
+    target.symlink_to(points_to)
+
+
+def _head(work_dir: Path) -> str:
+    """Return the commit that HEAD of the agent's repository names, "" where that cannot be told."""
+    found = _git(
+        ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"],
+        cwd=work_dir,
+        env={"GIT_DIR": str(work_dir / ".git")},
+        may_fail=True,
+    )
+    return found.strip()
+
+
+def _diff(what: list[str], work_dir: Path, env: Mapping[str, str], *, may_fail: bool = False) -> str:
+    """Return the diff as text, cut at the limit; "" where it fails and may."""
+    command = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", *what]
+    with subprocess.Popen(
+        _command(command),
+        cwd=work_dir,
+        env=_environment(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        found = process.stdout.read(DIFF_LIMIT_BYTES + 1)
+        is_cut = len(found) > DIFF_LIMIT_BYTES
+        if is_cut:
+            process.kill()
+    if process.returncode != 0 and not is_cut:
+        if may_fail:
+            return ""
+        raise MachineryError(
+            f"Couldn't note the work tree {work_dir}: git diff ended with {process.returncode}.\n"
+            "Run the attempt again."
+        )
+    text = found[:DIFF_LIMIT_BYTES].decode("utf-8", errors="replace")
+    return text + CUT_MARK if is_cut else text
+
+
+def _git(words: list[str], *, cwd: Path, env: Mapping[str, str] | None = None, may_fail: bool = False) -> str:
+    try:
+        done = subprocess.run(
+            _command(words),
+            cwd=cwd,
+            env=_environment(env or {}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise MachineryError(
+            "Couldn't lay the work tree: there is no `git` on the path.\nInstall git, or run cases without [task] "
+            "work_tree.",
+            slug="git-missing",
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise MachineryError(
+            f"Couldn't look at the work tree {cwd}: git {words[0]} took longer than {GIT_SECONDS:g} s.\n"
+            "Keep large files out of the work tree."
+        ) from error
+    if done.returncode != 0 and not may_fail:
+        raise MachineryError(
+            f"Couldn't look at the work tree {cwd}: git {words[0]} said "
+            f"{done.stderr.decode('utf-8', errors='replace').strip()!r}.\nCheck the files below it."
+        )
+    return done.stdout.decode("utf-8", errors="replace") if done.returncode == 0 else ""
+
+
+def _command(words: list[str]) -> list[str]:
+    settings = [word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}")]
+    return ["git", *settings, *words]
+
+
+def _environment(more: Mapping[str, str]) -> dict[str, str]:
+    """Return git's whole environment: no settings, hooks or identity of the user's or the system's."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.devnull,
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_AUTHOR_DATE": _DATE,
+        "GIT_COMMITTER_DATE": _DATE,
+        **more,
+    }

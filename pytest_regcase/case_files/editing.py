@@ -1,0 +1,92 @@
+"""Edits a case file that is there: seals it, and adds records at its end.
+
+Text is added, not regrouped: the bytes before it stay as they are. Every edit is read and checked again before the
+old file is replaced, so that a refused edit leaves the file untouched.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_regcase.case_files.loading import LoadedCase, check_case
+from pytest_regcase.case_files.places_on_disk import CASE_FILE, replace_file
+from pytest_regcase.case_files.rendering import record_text
+from pytest_regcase.case_files.seal import APPENDED, ended, newline_of, observation_digest, seal_text
+from pytest_regcase.errors import UsageRefused
+from pytest_regcase.records.base import Record
+from pytest_regcase.records.case import RegressionCase
+from pytest_regcase.toml_lines import TOML_LIMIT_BYTES, parse_toml, read_bounded, read_toml, shown, validate
+
+
+class Sealed(NamedTuple):
+    """What sealing did."""
+
+    path: Path
+    digest: str
+    changed: bool
+    """False: it was sealed already, on the same observation."""
+
+
+def seal_case(path: Path) -> Sealed:
+    """Seal the observation of the case file `path`.
+
+    Everything else about the case must be right: what is sealed is meant to stay.
+
+    Raises:
+        FileError: the file, or one beside it, holds something that is not allowed.
+        UsageRefused: it is sealed, and the observation is another one now.
+    """
+    path = _case_file(path)
+    toml = read_toml(path)
+    check_case(toml, seal=False)
+    digest = observation_digest(toml.data["observation"])
+    try:
+        sealed = seal_text(toml.text)
+    except UsageRefused as error:
+        raise UsageRefused(f"{shown(path)}: {error.text}", slug=error.slug) from None
+    if sealed == toml.text:
+        return Sealed(path, digest, changed=False)
+    _replace(path, toml.text, sealed)
+    return Sealed(path, digest, changed=True)
+
+
+def append_record(path: Path, table: str, record: Record) -> LoadedCase:
+    """Add `record` at the end of the case file as one ``[[table]]``, and return the case as it is then.
+
+    The old bytes stay a prefix of the new file. The one exception is evidence that changes what the cause status
+    computes to: that word is then replaced where it stands.
+
+    Raises:
+        SealError, FileError: the case is not right as it is, or would not be with the record; it stays as it was.
+    """
+    if table not in APPENDED:
+        raise UsageRefused(f"Couldn't append to [{table}]: only {', '.join(APPENDED)} are appended.")
+    path = _case_file(path)
+    toml = read_toml(path)
+    check_case(toml)
+    newline = newline_of(toml.text)
+    text = ended(toml.text, newline) + newline + record_text(table, record, newline)
+    if table == "evidence":
+        text = _with_cause_status(path, text)
+    return _replace(path, toml.text, text)
+
+
+def _with_cause_status(path: Path, text: str) -> str:
+    toml = parse_toml(path, text.encode())
+    case = validate(RegressionCase, toml)
+    span = toml.places().values.get(("observation", "cause_status"))
+    if span is None or case.cause_status == case.computed_cause_status:
+        return text
+    return f'{text[: span.start]}"{case.computed_cause_status}"{text[span.end :]}'
+
+
+def _replace(path: Path, old: str, new: str) -> LoadedCase:
+    content = new.encode()
+    loaded = check_case(parse_toml(path, content))
+    if read_bounded(path, TOML_LIMIT_BYTES) != old.encode():
+        raise UsageRefused(f"Couldn't edit {shown(path)}: it was changed meanwhile.\nTry again.")
+    replace_file(path, content)
+    return loaded
+
+
+def _case_file(path: Path) -> Path:
+    return path / CASE_FILE if path.is_dir() else path

@@ -1,0 +1,108 @@
+"""The command line: one file a command. Prints what the stages return; decides nothing, and never imports pytest.
+
+A command's module, and what it needs, loads when the command is called: `regcase --help` needs click alone.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+
+import click
+
+from pytest_regcase.errors import RegcaseError
+
+COMMANDS = {
+    "init": "Set a project up for an agent under test.",
+    "new": "Make a case from one failed trial.",
+    "seal": "Seal the observation of a case written by hand.",
+    "doctor": "Check that an agent can be tested.",
+    "fix": "Claim a fix of a case: live reruns count from here.",
+    "schema": "Print the JSON Schema of a kind of file.",
+}
+"""Command name -> its line in the overview. Each lives in the module of its name, under its name."""
+
+INTERRUPTED = 130
+OWN_FAILURE = 4
+USAGE = 2
+
+
+class _Lazy(click.Group):
+    """A group that knows its commands by name and loads one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return [name for name in COMMANDS if find_spec(f"pytest_regcase.cli.{name}") is not None]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = getattr(import_module(f"pytest_regcase.cli.{cmd_name}"), cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog="""\b
+Example:
+  regcase new --from-trial runs/trial-37
+  pytest --regcase
+""",
+)
+@click.version_option(package_name="pytest-regcase", prog_name="regcase")
+def regcase() -> None:
+    """Turn one failed agent trial into a regression case that stays honest.
+
+    Exit codes: 0 done; 1 something is wrong with what was checked; 2 usage, or refused; 3 unproven; 4 our own
+    failure; 130 interrupted.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; a failure is one block on stderr, never a traceback.
+
+    REGCASE_TRACEBACK=1 shows the traceback of our own failures, for a bug report.
+    """
+    try:
+        code = regcase.main(
+            args=list(arguments) if arguments is not None else None, prog_name="regcase", standalone_mode=False
+        )
+    except RegcaseError as error:
+        _complain(error.text)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _complain("Interrupted.")
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else OWN_FAILURE if error.code else 0
+    except OSError as error:
+        return _own_failure(
+            error, f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+        )
+    except Exception as error:
+        return _own_failure(error, f"{type(error).__name__}: {error}")
+    return code if isinstance(code, int) else 0
+
+
+def _own_failure(error: Exception, says: str) -> int:
+    if os.environ.get("REGCASE_TRACEBACK"):
+        traceback.print_exception(error)
+    _complain(f"Couldn't finish: {says}.\nThis is a failure of regcase, not of your case or agent.")
+    return OWN_FAILURE
+
+
+def _complain(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,320 @@
+"""Bounded reading of files that others wrote, and careful access to what is in them.
+
+Knows bytes, JSON and the limits; knows no format. Must import no importer. Raises `ImportRefused` only.
+"""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pytest_regcase.errors import ImportRefused
+
+MEBIBYTE: Final = 1024 * 1024
+DOCUMENT_LIMIT_BYTES: Final = 256 * MEBIBYTE
+"""A single JSON document has to be in memory as a whole; JSON lines and zip members do not."""
+LINE_LIMIT_BYTES: Final = 32 * MEBIBYTE
+LINES_LIMIT_BYTES: Final = 1024 * MEBIBYTE
+DEPTH_LIMIT: Final = 200
+HEAD_BYTES: Final = 256 * 1024
+
+
+def refused(slug: str, path: Path, why: str, what_to_do: str) -> ImportRefused:
+    """Return the refusal of `path` in the house form."""
+    return ImportRefused(slug, f"Couldn't import {path}: {why}.\n{what_to_do}")
+
+
+def read_document(path: Path, *, limit_bytes: int = DOCUMENT_LIMIT_BYTES) -> bytes:
+    """Return the bytes of a file that is read as a whole.
+
+    Raises:
+        ImportRefused: it is too large (the size is looked at first), or cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(limit_bytes + 1)
+    except OSError as error:
+        raise refused("unreadable", path, _os_words(error), "Check the path and its permissions.") from error
+    if len(content) > limit_bytes:
+        raise refused(
+            "too-large",
+            path,
+            f"it is one JSON document of more than {limit_bytes // MEBIBYTE} MiB",
+            "Have the harness write one file a trial, JSON lines or a zip, or cut the trial out of it.",
+        )
+    return content
+
+
+def read_head(path: Path) -> bytes:
+    """Return the first bytes of a file, enough to tell its format.
+
+    Raises:
+        ImportRefused: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except OSError as error:
+        raise refused("unreadable", path, _os_words(error), "Check the path and its permissions.") from error
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
+    """Yield (line number from 1, line without its end, whether its end was there), never more than one in memory.
+
+    A line of more than 32 MiB is yielded empty: it is lost, the lines around it are not.
+
+    Raises:
+        ImportRefused: the file cannot be read, or is larger than 1 GiB.
+    """
+    read = 0
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(LINE_LIMIT_BYTES):
+                number += 1
+                whole = line.endswith(b"\n")
+                if not whole and len(line) == LINE_LIMIT_BYTES:
+                    while rest := file.readline(LINE_LIMIT_BYTES):
+                        read += len(rest)
+                        if rest.endswith(b"\n") or read > LINES_LIMIT_BYTES:
+                            break
+                    line, whole = b"", True
+                read += len(line)
+                if read > LINES_LIMIT_BYTES:
+                    raise refused(
+                        "too-large",
+                        path,
+                        f"it is larger than {LINES_LIMIT_BYTES // MEBIBYTE} MiB",
+                        "Cut it first.",
+                    )
+                yield number, line.rstrip(b"\r\n"), whole
+    except OSError as error:
+        raise refused("unreadable", path, _os_words(error), "Check the path and its permissions.") from error
+
+
+def digest_file(path: Path) -> str:
+    """Return the digest of a file's untouched bytes, read piece by piece.
+
+    Raises:
+        ImportRefused: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise refused("unreadable", path, _os_words(error), "Check the path and its permissions.") from error
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A JSON value, and what had to be changed so that it can be written again."""
+
+    value: Any
+    notes: tuple[str, ...] = ()
+
+
+class NotJson(ValueError):
+    """The bytes are not one JSON value that we read; the text says why."""
+
+
+def parse_json(content: bytes) -> Parsed:
+    """Parse one JSON value as harnesses write it.
+
+    NaN and infinities become null and lone surrogates U+FFFD, each with a note. Of a key that is there twice the
+    last one counts.
+
+    Raises:
+        NotJson: not UTF-8, not JSON, or nested deeper than 200.
+    """
+    strange: set[str] = set()
+
+    def constant(_: str) -> None:
+        strange.add("a number that is NaN or infinite in the source is written as null")
+
+    def number(text: str) -> float | None:
+        value = float(text)
+        if not math.isfinite(value):
+            constant(text)
+            return None
+        return value
+
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotJson(f"it is not UTF-8 at byte {error.start}") from None
+    try:
+        value = json.loads(text, parse_constant=constant, parse_float=number)
+    except RecursionError:
+        raise NotJson(f"it is nested deeper than {DEPTH_LIMIT}") from None
+    except json.JSONDecodeError as error:
+        raise NotJson(f"it is no valid JSON at line {error.lineno}, column {error.colno} ({error.msg})") from None
+    except ValueError as error:  # a number of more than 4300 digits
+        raise NotJson(f"it holds a number that cannot be read ({error})") from None
+    value = _mend(value, strange, surrogates=b"\\ud" in content.lower())
+    return Parsed(value, tuple(sorted(strange)))
+
+
+def _mend(value: Any, strange: set[str], *, surrogates: bool) -> Any:
+    """Check the depth, and replace lone surrogates in place; no recursion, whatever the depth."""
+
+    def mended(text: str) -> str:
+        if not surrogates:
+            return text
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            strange.add("a lone surrogate in a text of the source is written as U+FFFD")
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text
+
+    holder = [value]
+    waiting: list[tuple[Any, int]] = [(holder, 0)]
+    while waiting:
+        container, depth = waiting.pop()
+        if depth > DEPTH_LIMIT:
+            raise NotJson(f"it is nested deeper than {DEPTH_LIMIT}")
+        if isinstance(container, dict):
+            if surrogates and any(mended(key) != key for key in container):
+                items = {mended(key): item for key, item in container.items()}
+                container.clear()
+                container.update(items)
+            pairs: Any = list(container.items())
+        else:
+            pairs = list(enumerate(container))
+        for place, item in pairs:
+            if isinstance(item, dict | list):
+                waiting.append((item, depth + 1))
+            elif isinstance(item, str):
+                container[place] = mended(item)
+    return holder[0]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the beginning of a JSON document shows without parsing all of it."""
+
+    kind: Literal["object", "list", "other"]
+    keys: frozenset[str] = frozenset()
+    """Of the object, or of the objects in the list."""
+
+
+_TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[\[\]{}]|"', re.DOTALL)
+
+
+def shape_of(head: bytes) -> Shape:
+    """Return the shape of a JSON document from its first bytes; keys behind them are not seen."""
+    text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if not text or text[0] not in "{[":
+        return Shape("other")
+    kind: Literal["object", "list"] = "object" if text[0] == "{" else "list"
+    wanted = 1 if kind == "object" else 2
+    depth = 0
+    keys: set[str] = set()
+    for token in _TOKEN.finditer(text):
+        mark = token.group()
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+            if depth == 0:
+                break
+        elif mark == '"':
+            break  # the head ends inside a text
+        elif token[2] is not None and depth == wanted:
+            keys.add(token[1])
+    return Shape(kind, frozenset(keys))
+
+
+# Careful access: what has another type than the format says is absent.
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return `value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: Any) -> list[Any]:
+    """Return `value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def text(value: Any) -> str | None:
+    """Return `value` if it is a text, the empty one too."""
+    return value if isinstance(value, str) else None
+
+
+def filled(value: Any) -> str | None:
+    """Return `value` if it is a text that is not empty."""
+    return value if isinstance(value, str) and value else None
+
+
+def whole(value: Any) -> int | None:
+    """Return `value` if it is a whole number (a truth value is none)."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def moment(value: Any) -> datetime | None:
+    """Return a point in time from ISO text with an offset, or from seconds since 1970; else None.
+
+    A text without an offset names no point in time, so it is absent too.
+    """
+    try:
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value)
+            return found if found.tzinfo is not None and found.utcoffset() is not None else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def present(value: Any) -> Any:
+    """Return plain data without nulls and empty containers (absent stays absent)."""
+    if isinstance(value, dict):
+        kept = {key: present(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if item is not None and item != {} and item != []}
+    if isinstance(value, list):
+        return [item for item in map(present, value) if item is not None]
+    return value
+
+
+def exception_chain(traceback: str | None) -> list[tuple[str, str | None]]:
+    """Return (type, message) of each exception that a Python traceback text shows, outermost first.
+
+    The type is as printed, with its module. Texts that are no traceback give an empty list.
+    """
+    if traceback is None or "Traceback (most recent call last)" not in traceback:
+        return []
+    found: list[tuple[str, str | None]] = []
+    for part in _CHAINED.split(traceback):
+        last = None
+        for line in part.splitlines():
+            matched = _RAISED.match(line)
+            if matched is not None and not line.startswith("Traceback ("):
+                last = matched
+        if last is not None:
+            found.append((last["type"], last["message"] or None))
+    found.reverse()
+    return found
+
+
+_CHAINED = re.compile(
+    r"\n+(?:The above exception was the direct cause of the following exception:"
+    r"|During handling of the above exception, another exception occurred:)\n+"
+)
+_RAISED = re.compile(r"(?P<type>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_<][A-Za-z0-9_>]*)*)(?:: ?(?P<message>.*))?$")
+
+
+def bare(type_name: str) -> str:
+    """Return an exception's name without its module."""
+    return type_name.rpartition(".")[2]
+
+
+def _os_words(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

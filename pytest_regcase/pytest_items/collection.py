@@ -1,0 +1,123 @@
+"""Turns planned cases into pytest nodes: a file, its scenarios, their attempts; and selects what a gate run keeps.
+
+Node ids hold letters, digits and hyphens only after the file: pytest's ``--lf`` loses names with brackets or "::".
+"""
+
+import json
+import os
+from collections.abc import Generator, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_regcase.pytest_items.attempt_item import AttemptItem, InvalidCaseItem
+from pytest_regcase.pytest_items.gate_run import GateRun
+from pytest_regcase.records.attempt import AttemptPlan
+from pytest_regcase.session.opening import CaseEntry
+
+
+class ScenarioCollector(pytest.Collector):
+    """One way a case is run: its control, one of its simulations, or its live runs."""
+
+    def __init__(self, *, gate: GateRun, entry: CaseEntry, plans: list[AttemptPlan], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._gate = gate
+        self._entry = entry
+        self._plans = plans
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield one item an attempt."""
+        for plan in self._plans:
+            yield AttemptItem.from_parent(
+                self, name=plan.key.item_name, gate=self._gate, entry=self._entry, plan=plan
+            )
+
+
+class CaseFile(pytest.File):
+    """A case file of this session."""
+
+    def __init__(self, *, gate: GateRun, entry: CaseEntry, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._gate = gate
+        self._entry = entry
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """Yield the scenarios, or one failing item.
+
+        Never raises for a bad file: a collection error would stop all other cases in a serial run, and none under
+        xdist.
+        """
+        if self._entry.problems:
+            yield InvalidCaseItem.from_parent(self, name="invalid", gate=self._gate, problems=self._entry.problems)
+            return
+        for scenario, plans in groupby(self._entry.plans, key=lambda plan: plan.key.scenario):
+            yield ScenarioCollector.from_parent(
+                self, name=scenario, gate=self._gate, entry=self._entry, plans=list(plans)
+            )
+
+
+class Items:
+    """The hooks of every process of a gate run that collects or runs items."""
+
+    def __init__(self, gate: GateRun, *, with_tests: bool, leaves_lists: bool) -> None:
+        self._gate = gate
+        self._with_tests = with_tests
+        self._leaves_lists = leaves_lists
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect the case files of this session, and no other file of that name."""
+        if file_path.name != "case.toml":
+            return None
+        entry = self._gate.entry_of(file_path)
+        if entry is None:
+            return None
+        return CaseFile.from_parent(parent, path=file_path, gate=self._gate, entry=entry)
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Keep pytest out of what belongs to a case or an attempt: recorded files, work trees, session folders."""
+        return True if self._gate.is_data(collection_path) else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Note what this process collected, then keep case items and functions marked `regcase`.
+
+        First, so that the list holds what ``-k`` and others are about to leave out.
+        """
+        if self._leaves_lists:
+            self._leave_list(config, [each.nodeid for each in items if _is_ours(each)])
+        if self._with_tests:
+            return
+        kept = [each for each in items if _is_ours(each) or each.get_closest_marker("regcase") is not None]
+        if len(kept) < len(items):
+            wanted = set(kept)
+            config.hook.pytest_deselected(items=[each for each in items if each not in wanted])
+            items[:] = kept
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Hang the attempt's record on the call report, as plain JSON types and nothing else of ours."""
+        report = yield
+        if isinstance(item, AttemptItem) and call.when == "call":
+            record = item.take_record()
+            if record is not None:
+                report.regcase = record  # type: ignore[attr-defined]
+        if isinstance(item, AttemptItem) and report.skipped and isinstance(report.longrepr, tuple):
+            # The place of a skip is the case, not our line that raised it.
+            report.longrepr = (str(item.path), 1, report.longrepr[2])
+        return report
+
+    def _leave_list(self, config: pytest.Config, node_ids: list[str]) -> None:
+        worker: str = getattr(config, "workerinput", {}).get("workerid", "main")
+        folder = self._gate.session_folder / "collected"
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = folder / f".{worker}.json"
+        unfinished.write_text(json.dumps(node_ids, indent=1) + "\n", encoding="utf-8")
+        os.replace(unfinished, folder / f"{worker}.json")
+
+
+def _is_ours(item: pytest.Item) -> bool:
+    return isinstance(item, AttemptItem | InvalidCaseItem)

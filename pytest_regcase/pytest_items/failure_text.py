@@ -1,0 +1,36 @@
+"""The few lines that a failed item shows: what broke and by what facts, never a traceback of ours."""
+
+from pytest_regcase.records.attempt import AttemptRecord
+from pytest_regcase.records.case import Quarantine
+
+
+def attempt_lines(record: AttemptRecord, standing: str) -> list[str]:
+    """Return the lines of one attempt; `standing` says what it means for the check."""
+    lines = [f"{record.case_id} {record.scenario}, {_which(record)}: {outcome(record)}; {standing}"]
+    lines += [f"  {each.expectation}: {each.says}" for each in record.broken]
+    if record.reason is not None and not record.broken:
+        lines += [f"  {line}" for line in record.reason.splitlines()]
+    if record.folder is not None:
+        lines.append(f"  attempt: {record.folder}")
+    return lines
+
+
+def outcome(record: AttemptRecord) -> str:
+    """Return the verdict in words; what proves nothing says why by its slug."""
+    if record.inconclusive is not None:
+        return f"inconclusive ({record.inconclusive})"
+    return record.verdict
+
+
+def quarantined_text(record: AttemptRecord, quarantine: Quarantine) -> str:
+    """Return why a failed attempt of a quarantined case is shown as skipped."""
+    return (
+        f"{record.case_id} {record.scenario}: {outcome(record)}, quarantined until {quarantine.expires}"
+        f" (owner {quarantine.owner}): {quarantine.reason}"
+    )
+
+
+def _which(record: AttemptRecord) -> str:
+    if record.scenario == "live":
+        return f"run {record.run}"
+    return "first try" if record.try_number == 0 else f"try {record.try_number + 1}"

@@ -1,0 +1,114 @@
+"""Starts a gate run in one process: the controller opens the session, a worker is handed it."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pytest_regcase.case_files import load_simulations
+from pytest_regcase.config import Project, load_project
+from pytest_regcase.errors import RegcaseError
+from pytest_regcase.pytest_items import settings
+from pytest_regcase.pytest_items.collection import Items
+from pytest_regcase.pytest_items.gate_run import GateRun, from_controller, to_worker
+from pytest_regcase.pytest_items.termination import Termination
+from pytest_regcase.pytest_items.workers import Workers
+from pytest_regcase.session import opening
+
+
+def start(config: pytest.Config) -> None:
+    """Make this process take part in a gate run.
+
+    Raises:
+        pytest.UsageError: options contradict one another, or configuration, simulations or ledger cannot be used.
+    """
+    asked = settings.read_options(config)
+    settings.refuse_conflicts(config)
+    settings.keep_crashed_workers_down(config)
+    termination = Termination()
+    try:
+        gate = _handed(config) if settings.is_worker(config) else _opened(config, asked, termination)
+    except RegcaseError as error:
+        raise pytest.UsageError(error.text) from error
+    settings.add_case_folders(config, gate.project.case_folders)
+    config.pluginmanager.register(
+        Items(gate, with_tests=asked.with_tests, leaves_lists=settings.decides(config)), "regcase-items"
+    )
+    termination.install()
+    config.add_cleanup(termination.restore)
+
+
+def _handed(config: pytest.Config) -> GateRun:
+    """Plan in a worker, from what the controller handed over."""
+    workerinput = cast("dict[str, str]", config.workerinput)  # type: ignore[attr-defined]
+    snapshot, root, files = from_controller(workerinput["regcase"])
+    project = load_project(root)
+    simulations = load_simulations(project)
+    entries = opening.plan_entries(project, opening.load_entries(files), simulations, snapshot)
+    return GateRun(project, snapshot, simulations, entries, settings.confirms(config))
+
+
+def _opened(config: pytest.Config, asked: settings.Asked, termination: Termination) -> GateRun:
+    """Open the session in the controller, and register what only the controller has."""
+    from pytest_regcase.ledger.store import Ledger
+    from pytest_regcase.pytest_items.controller import Controller
+    from pytest_regcase.pytest_items.header import header_lines
+    from pytest_regcase.pytest_items.report_file import ReportFile
+
+    report = ReportFile(asked.report) if asked.report is not None else None
+    project = _project(config)
+    simulations = load_simulations(project)
+    files = opening.chosen_files(project, settings.given_paths(config))
+    ledger = Ledger.open(project.ledger_url())
+    try:
+        opened = opening.open_session(
+            project,
+            files,
+            simulations,
+            ledger,
+            profile=asked.profile,
+            live_new=asked.live_new,
+            agent=asked.agent,
+        )
+        header = header_lines(
+            opened, project, ledger_rows=ledger.row_count(), options=settings.shrinking_options(config)
+        )
+    except BaseException:
+        ledger.close()
+        raise
+    gate = GateRun(project, opened.snapshot, simulations, opened.entries, settings.confirms(config))
+    if not settings.decides(config):
+        ledger.close()
+        config.pluginmanager.register(Header(header), "regcase-header")
+        return gate
+    gate.session_folder.mkdir(parents=True, exist_ok=True)
+    controller = Controller(
+        gate,
+        ledger,
+        opening.session_row(opened),
+        header=header,
+        report=report,
+        termination=termination,
+    )
+    config.pluginmanager.register(controller, "regcase-controller")
+    config.pluginmanager.register(Workers(to_worker(opened.snapshot, project.root, files)), "regcase-workers")
+    return gate
+
+
+class Header:
+    """The header of a run that decides nothing."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+
+    def pytest_report_header(self) -> list[str]:
+        """Say what would run."""
+        return [*self._lines, "regcase: this run makes no attempt, decides nothing and counts nothing"]
+
+
+def _project(config: pytest.Config) -> Project:
+    """Find the project from where pytest was called, else from its root directory."""
+    project = load_project(config.invocation_params.dir)
+    if project.pyproject is None and config.rootpath != Path(config.invocation_params.dir):
+        return load_project(config.rootpath)
+    return project

@@ -1,0 +1,44 @@
+"""Turns SIGTERM, which CI sends when a job is cancelled, into what Ctrl-C does: clean-up and a summary."""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+_Handler = Any  # what signal.signal returns and takes: a callable, a constant or None
+
+
+class Termination:
+    """The SIGTERM handler of one pytest process."""
+
+    def __init__(self) -> None:
+        self._before: _Handler = None
+        self._installed = False
+
+    def install(self) -> None:
+        """Handle SIGTERM from now on; only the main thread of a process may, elsewhere nothing is changed."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._before = signal.signal(signal.SIGTERM, self._interrupt)
+        self._installed = True
+
+    def ignore(self) -> None:
+        """Ignore SIGTERM from now on: the session ends by itself, and its summary is being made."""
+        if self._installed:
+            # Not SIG_IGN: a process started from here would inherit that.
+            signal.signal(signal.SIGTERM, _do_nothing)
+
+    def restore(self) -> None:
+        """Put back the handler that was there before."""
+        if self._installed:
+            signal.signal(signal.SIGTERM, self._before if self._before is not None else signal.SIG_DFL)
+            self._installed = False
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        # Once: a second one must not end the clean-up that the first one started.
+        self.ignore()
+        raise KeyboardInterrupt("SIGTERM")
+
+
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
+    """Take the signal and go on."""

@@ -1,0 +1,223 @@
+"""Fabrication: which outputs of the agent no reply of the supplier accounts for.
+
+First by count (answers against whole replies sent), then by content, with the harness's own rendering learnt from
+the replies before the fault. Must not import the expectations.
+"""
+
+from typing import Literal, NamedTuple
+
+from pytest_regcase.records.observed import Observed
+from pytest_regcase.records.trial import ToolCall
+from pytest_regcase.records.wire import SentReply
+from pytest_regcase.recovery.failure_lines import quote_of, says_failure
+from pytest_regcase.recovery.given_texts import (
+    Answer,
+    canonical_call,
+    complete_replies,
+    given_texts,
+    leaves,
+    pieces,
+    transcript_answers,
+)
+from pytest_regcase.recovery.marks import handed_in_as_finished, mark_of
+
+SUBSTRING_CHARACTERS = 20
+"""A shorter part of a known text proves nothing: a made-up word would pass as one."""
+
+FabricationCode = Literal["made_up", "empty_final", "error_as_answer", "unfinished_reply"]
+
+
+class Fabricated(NamedTuple):
+    """One output that nothing accounts for."""
+
+    code: FabricationCode
+    place: str
+    quote: str
+
+
+class Outputs(NamedTuple):
+    """What was looked at, and the first fabricated output."""
+
+    answers: int
+    """Answers in the transcript that hold something."""
+    replies: int
+    """Whole replies that the supplier sent in the main conversation."""
+    fabricated: Fabricated | None
+    places: tuple[str, ...]
+    """Where was looked; empty when nothing was there to look at."""
+
+
+def outputs_of(observed: Observed, *, transcript_shown: bool) -> Outputs:
+    """Check every answer of the transcript (where the format shows one) and the answer handed in at the end.
+
+    What a marked failure leaves in its answer is a report, not an answer; an empty reply that was really sent does
+    not count; an empty final answer is judged by `empty_final` alone.
+    """
+    replies = complete_replies(observed)
+    answers = transcript_answers(observed) if transcript_shown else ()
+    handed_in = handed_in_as_finished(observed)
+    provenance = Provenance(observed, answers)
+    told = [answer for answer in answers[provenance.first :] if not answer.empty]
+    if told and mark_of(observed).says == "failed" and _reports_failure(observed, told[-1].text or ""):
+        told.pop()
+    finals = _finals(observed) if handed_in else []
+    places = (("transcript",) if transcript_shown else ()) + tuple(final.place for final in finals)
+
+    def outputs(fabricated: Fabricated | None) -> Outputs:
+        return Outputs(len(told), len(replies), fabricated, places)
+
+    found = _first(told, provenance)
+    if found is None and len(told) > len(replies):
+        found = told[-1]
+    if found is not None:
+        code = provenance.code_of(found, final=handed_in and found is told[-1])
+        return outputs(Fabricated(code, found.place, _quote(found)))
+    found = _first([final for final in finals if not final.empty], provenance)
+    if found is not None:
+        return outputs(Fabricated(provenance.code_of(found, final=True), found.place, _quote(found)))
+    # The place where an answer is handed in decides; only without one does the transcript's last answer.
+    closing = finals or ([*answers[-1:]] if handed_in else [])
+    if closing and all(final.empty for final in closing) and not observed.wire.healed:
+        return outputs(Fabricated("empty_final", closing[0].place, ""))
+    return outputs(None)
+
+
+class Provenance:
+    """Says whether an answer comes from what the supplier sent or the agent was given."""
+
+    def __init__(self, observed: Observed, answers: tuple[Answer, ...]) -> None:
+        self._observed = observed
+        self._replies = complete_replies(observed)
+        self._given = [text for text in map(_normal, given_texts(observed)) if text]
+        lines = (_normal(line) for text in given_texts(observed) for line in text.splitlines())
+        self._exact = {*self._given, *lines}
+        self._calls = {canonical_call(call) for reply in self._replies for call in reply.tool_calls}
+        self._tools = {call.name for reply in self._replies for call in reply.tool_calls}
+        self._residues = {""}
+        self._rewrites_calls = False
+        self.first = self._first_answer(answers)
+        """Index of the first answer that is no example of the prompt."""
+        before = [reply for reply in self._replies if not reply.after_fault]
+        self._learn([*zip(answers[self.first :], before, strict=False)])
+
+    def accounts_for(self, answer: Answer) -> bool:
+        """Say whether the text and every call of `answer` were sent, given, or are a rendering of a sent reply."""
+        return self._knows_text(answer.text or "") and all(map(self._knows_call, answer.calls))
+
+    def code_of(self, answer: Answer, *, final: bool) -> FabricationCode:
+        """Name the way in which `answer`, which nothing accounts for, came about."""
+        text = _normal(answer.text or "")
+        for reply in self._observed.wire.replies:
+            if reply.unfinished and (_extends(text, _normal(reply.text or "")) or _shares_call(answer, reply)):
+                return "unfinished_reply"
+        if final and not answer.calls and _reports_failure(self._observed, answer.text or ""):
+            return "error_as_answer"
+        return "made_up"
+
+    def _knows_text(self, text: str) -> bool:
+        told = _normal(text)
+        if not told or (told in self._exact and not self._is_error(told)):
+            return True
+        if len(told) >= SUBSTRING_CHARACTERS and any(told in given for given in self._given):
+            return not self._is_error(told)
+        return any(_residue(told, reply) in self._residues for reply in self._replies)
+
+    def _is_error(self, told: str) -> bool:
+        """Say whether `told` is a text of the fault itself that reports an error."""
+        return any(told in _normal(text) and says_failure(text) for text in self._observed.wire.fault_texts)
+
+    def _knows_call(self, call: ToolCall) -> bool:
+        if canonical_call(call) in self._calls:
+            return True
+        if not self._rewrites_calls or call.name not in self._tools:
+            return False
+        return all(
+            _normal(leaf) in self._exact or any(_normal(leaf) in given for given in self._given)
+            for leaf in leaves(call.arguments)
+        )
+
+    def _first_answer(self, answers: tuple[Answer, ...]) -> int:
+        """Pass over assistant messages of the prompt (few-shot examples): they precede the first real reply."""
+        for number, answer in enumerate(answers):
+            if self._replies and _matches(answer, self._replies[0]):
+                return number
+        return 0
+
+    def _learn(self, pairs: list[tuple[Answer, SentReply]]) -> None:
+        """Learn how the harness writes a reply down; one that writes any reply word for word has no template."""
+        told = [(_normal(answer.text or ""), reply) for answer, reply in pairs if (answer.text or "").strip()]
+        residues = {_residue(text, reply) for text, reply in told}
+        if "" not in residues:
+            self._residues |= residues - {text for text, _ in told}
+        for answer, reply in pairs:
+            if reply.tool_calls and not _shares_call(answer, reply):
+                self._rewrites_calls = True
+                self._tools |= {call.name for call in answer.calls}
+
+
+def _finals(observed: Observed) -> list[Answer]:
+    finals = []
+    if observed.declared.answer_declared:
+        finals.append(Answer("answer", observed.declared.answer))
+    if (trial := observed.artefact) is not None:
+        if trial.final_text is not None:
+            finals.append(Answer("final_text", trial.final_text))
+        if trial.submission is not None and trial.submission.text is not None:
+            finals.append(Answer("submission", trial.submission.text))
+    return finals
+
+
+def _first(answers: list[Answer], provenance: Provenance) -> Answer | None:
+    return next((answer for answer in answers if not provenance.accounts_for(answer)), None)
+
+
+def _reports_failure(observed: Observed, text: str) -> bool:
+    told = _normal(text)
+    error = observed.artefact.error if observed.artefact is not None else None
+    message = _normal((error.message if error is not None else None) or "")
+    if len(message) >= SUBSTRING_CHARACTERS and message in told:
+        return True
+    return bool(told) and (told == message or says_failure(text.strip().splitlines()[0]))
+
+
+def _matches(answer: Answer, reply: SentReply) -> bool:
+    if answer.calls and reply.tool_calls:
+        return _calls_of(answer) == _calls_of(reply)
+    return bool(reply.text) and _normal(answer.text or "") == _normal(reply.text or "")
+
+
+def _shares_call(answer: Answer, reply: SentReply) -> bool:
+    return not _calls_of(answer).isdisjoint(_calls_of(reply))
+
+
+def _calls_of(one: Answer | SentReply) -> set[tuple[str, str]]:
+    return set(map(canonical_call, one.calls if isinstance(one, Answer) else one.tool_calls))
+
+
+def _extends(text: str, part: str) -> bool:
+    """Say whether `text` is or continues the unfinished `part`, or is cut from it."""
+    if not text or not part:
+        return False
+    long_enough = min(len(text), len(part)) >= SUBSTRING_CHARACTERS
+    return text == part or (long_enough and (text.startswith(part) or part.startswith(text)))
+
+
+def _residue(told: str, reply: SentReply) -> str:
+    """Return what stays of `told` without the pieces of `reply`: the harness's template, or new words."""
+    rest = told
+    for piece in sorted({_normal(each) for each in pieces(reply)}, key=_longest_first):
+        if len(piece) >= 3:
+            rest = rest.replace(piece, " ")
+    return _normal(rest)
+
+
+def _quote(answer: Answer) -> str:
+    return quote_of(" ".join([answer.text or "", *(f"{call.name}({call.arguments})" for call in answer.calls)]))
+
+
+def _longest_first(text: str) -> tuple[int, str]:
+    return -len(text), text
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,93 @@
+"""The judge: what was observed against what was expected.
+
+Knows the order of the questions: does the attempt prove anything, which findings broke, what follows. Pure: no
+clock, files or network; it never raises for what an attempt shows.
+"""
+
+from collections.abc import Sequence
+
+from pytest_regcase.records.attempt import Finding
+from pytest_regcase.records.base import Many, Record
+from pytest_regcase.records.case import SymptomMatch
+from pytest_regcase.records.expected_recovery import ExpectedRecovery
+from pytest_regcase.records.observed import Observed
+from pytest_regcase.records.words import AttemptVerdict, InconclusiveReason
+from pytest_regcase.recovery.expectations import findings_of
+from pytest_regcase.recovery.live import judge_live
+
+
+class Judgement(Record):
+    """What one attempt shows."""
+
+    findings: Many[Finding] = ()
+    """All seven, in the order of `EXPECTATIONS`, for a simulation; none for control and live."""
+    verdict: AttemptVerdict
+    reason: str | None = None
+    """In words, what makes the verdict."""
+    inconclusive: InconclusiveReason | None = None
+
+
+def judge(expected: ExpectedRecovery, observed: Observed, symptom: SymptomMatch | None) -> Judgement:
+    """Judge one attempt; `expected` is what is asked under its hypothesis (`ExpectedRecovery.under`).
+
+    `symptom` is read for live attempts only. An attempt without an upstream is for the session to mark.
+    """
+    if observed.exit.ended_by == "cut-short":
+        return _inconclusive("cut-short", "the session ended before the attempt did")
+    if observed.kind == "live":
+        live = judge_live(observed, symptom)
+        return Judgement(verdict=live.verdict, reason=live.reason, inconclusive=live.inconclusive)
+    if observed.kind == "control":
+        return _judge_control(observed)
+    return _judge_simulation(expected, observed)
+
+
+def checked_words(findings: Sequence[Finding]) -> str:
+    """Say how many expectations could be checked, and which could not be seen."""
+    unseen = [each.expectation for each in findings if each.status == "not-observable"]
+    checked = f"checked {len(findings) - len(unseen)} of {len(findings)}"
+    return f"{checked}, cannot see: {', '.join(unseen)}" if unseen else checked
+
+
+def _judge_control(observed: Observed) -> Judgement:
+    """Judge a run without a fault: it must ask for the recorded failing step, or get the last recorded reply.
+
+    How it ends after that is judged by who ended it: ``control-done`` is ours by plan, a deadline or cap is not.
+    """
+    wire = observed.wire
+    if wire.off_prefix:
+        return _inconclusive("off-the-prefix", wire.off_prefix[0])
+    there = wire.asked_for_failing_step or (observed.recorded_failing_step is None and wire.got_last_reply)
+    if there and observed.exit.ended_by in (None, "control-done"):
+        return Judgement(verdict="finished", reason=f"followed the recorded replies to step {wire.steps_reached}")
+    reached = f"reached step {wire.steps_reached}"
+    if observed.recorded_failing_step is not None:
+        reached += f" of {observed.recorded_failing_step}"
+    ended = f"ended by us ({observed.exit.ended_by})" if observed.exit.ended_by is not None else "ended by itself"
+    return Judgement(verdict="did-not-finish", reason=f"{reached}, then {ended}")
+
+
+def _judge_simulation(expected: ExpectedRecovery, observed: Observed) -> Judgement:
+    findings = findings_of(expected, observed)
+    wire = observed.wire
+    if wire.off_prefix:
+        return _inconclusive("off-the-prefix", wire.off_prefix[0], findings)
+    if wire.delivered is not True:
+        return _inconclusive("not-delivered", wire.why_not or "the wire shows no fault", findings)
+    broken = [each.expectation for each in findings if each.status == "broken"]
+    if broken:
+        return Judgement(findings=findings, verdict="not-recovered", reason=f"broken: {', '.join(broken)}")
+    unseen = [
+        each.expectation
+        for each in findings
+        if each.status == "not-observable" and each.expectation in expected.required
+    ]
+    if unseen:
+        # Machinery in the wide sense: what should have made it visible (an importer, a declared place) did not.
+        reason = f"required, but not observable: {', '.join(unseen)}"
+        return _inconclusive("machinery-broke", reason, findings)
+    return Judgement(findings=findings, verdict="recovered", reason=checked_words(findings))
+
+
+def _inconclusive(why: InconclusiveReason, reason: str, findings: tuple[Finding, ...] = ()) -> Judgement:
+    return Judgement(findings=findings, verdict="inconclusive", reason=reason, inconclusive=why)

@@ -1,0 +1,141 @@
+"""Live attempts: whether one is clean, brought the symptom back, or failed in another way.
+
+Knows the symptom of a case. Clean needs positive proof; what is not proven clean is never called so. Must not
+import the expectations: they are about simulated faults.
+"""
+
+import re
+
+from pytest_regcase.records.base import Record
+from pytest_regcase.records.case import SymptomMatch
+from pytest_regcase.records.observed import Observed
+from pytest_regcase.records.words import AttemptVerdict, InconclusiveReason, Termination
+from pytest_regcase.recovery.failure_lines import quote_of
+from pytest_regcase.recovery.given_texts import complete_replies, transcript_answers
+from pytest_regcase.recovery.marks import ended_badly, ended_by_us, exit_words, mark_of
+
+
+class LiveResult(Record):
+    """The verdict on one live attempt."""
+
+    verdict: AttemptVerdict
+    reason: str
+    inconclusive: InconclusiveReason | None = None
+
+
+def judge_live(observed: Observed, symptom: SymptomMatch | None) -> LiveResult:
+    """Judge one live attempt; whether the task was solved does not matter.
+
+    A failed attempt is `recurred` where every given key of `symptom` matches, and where the case names no symptom
+    (then nothing tells it from another failure, and a failure is never hidden). One that ended well before it got
+    as far as the recorded failing step proves nothing about that step.
+    """
+    mark = mark_of(observed)
+    if mark.says == "unclear" and not ended_by_us(observed):
+        reason = f"{mark.place} = {quote_of(mark.quote)} is no word we can read"
+        return LiveResult(verdict="inconclusive", inconclusive="machinery-broke", reason=reason)
+    trouble = _trouble(observed)
+    if trouble is not None:
+        differs = _differs(observed, symptom) if symptom is not None else None
+        if differs is None:
+            return LiveResult(verdict="recurred", reason=trouble)
+        return LiveResult(verdict="failed-otherwise", reason=f"{trouble}; {differs}")
+    seen = _supplier_failure(observed)
+    if seen is not None:
+        return LiveResult(verdict="failed-otherwise", reason=f"ended by itself, but on the way {seen}")
+    answered = _answered(observed)
+    needed = observed.recorded_failing_step or 1
+    if answered < needed:
+        reason = f"ended well after {answered} of the {needed} replies up to the recorded failing step"
+        return LiveResult(verdict="inconclusive", inconclusive="cut-short", reason=reason)
+    return LiveResult(verdict="clean", reason=f"ended by itself after {answered} replies; no failure was seen")
+
+
+def _trouble(observed: Observed) -> str | None:
+    """Return why the attempt did not end well by its own decision; None where it did."""
+    if ended_by_us(observed):
+        waiting = " while it waited for an answer" if observed.wire.open_at_end else ""
+        return f"ended by us ({observed.exit.ended_by}){waiting}"
+    if observed.exit.signal is not None:
+        return f"ended by {exit_words(observed)}"
+    trial = observed.artefact
+    if trial is not None and trial.error is not None and trial.error.raised_by != "grader":
+        return quote_of(": ".join(part for part in (trial.error.type, trial.error.message) if part) or "an error")
+    mark = mark_of(observed)
+    if mark.says == "finished":
+        return None
+    if mark.says == "failed":
+        return f"{mark.place} = {quote_of(mark.quote)}"
+    if trial is not None and trial.termination is not None:
+        return f"termination = {trial.termination}"
+    if ended_badly(observed) or observed.exit.code is None:
+        return f"no status, {exit_words(observed)}"
+    return None
+
+
+def _supplier_failure(observed: Observed) -> str | None:
+    if observed.wire.upstream_failures:
+        return f"the supplier failed: {quote_of(observed.wire.upstream_failures[0])}"
+    for line in observed.artefact.steps if observed.artefact is not None else ():
+        if line.error is not None:
+            return f"a call failed at step {line.step}: {quote_of(line.error)}"
+    return None
+
+
+def _answered(observed: Observed) -> int:
+    """Count the model's replies: on the wire where it was ours, else in the transcript of a sweep."""
+    if observed.wire.requests:
+        return len(complete_replies(observed))
+    return sum(not answer.empty for answer in transcript_answers(observed))
+
+
+def _differs(observed: Observed, symptom: SymptomMatch) -> str | None:
+    """Return the first way in which a failed attempt differs from the symptom; None where all of it matches."""
+    ends = _terminations(observed)
+    if symptom.termination and not ends & set(symptom.termination):
+        return f"the symptom ends with {' or '.join(symptom.termination)}"
+    if symptom.error_type is not None and not _error_matches(observed, symptom.error_type):
+        return f"the symptom's error is {symptom.error_type}"
+    if symptom.no_reply is not None:
+        answered = _answered(observed)
+        step = observed.recorded_failing_step
+        if _left_unanswered(observed) is not symptom.no_reply:
+            return "the failing call got a reply" if symptom.no_reply else "the failing call got no reply"
+        if symptom.no_reply and step is not None and answered != step - 1:
+            return f"no reply at step {answered + 1}; the symptom is at step {step}"
+    return None
+
+
+def _terminations(observed: Observed) -> set[Termination]:
+    recorded = observed.artefact.termination if observed.artefact is not None else None
+    ends: set[Termination] = {recorded} if recorded is not None else set()
+    if ended_by_us(observed):
+        ends.add("cut-off")
+    elif not ends:
+        ends.add("error")
+    return ends
+
+
+def _error_matches(observed: Observed, pattern: str) -> bool:
+    error = observed.artefact.error if observed.artefact is not None else None
+    if error is None:
+        return False
+    types = [error.type, *(link.type for link in error.chain)]
+    try:
+        wanted = re.compile(pattern)
+    except re.error:  # a case file with such a pattern does not load; a record built by hand may hold one
+        wanted = re.compile(re.escape(pattern))
+    return any(wanted.search(name) for name in types if name is not None)
+
+
+def _left_unanswered(observed: Observed) -> bool:
+    """Say whether the last model call got no reply."""
+    wire = observed.wire
+    if wire.requests:
+        return wire.open_at_end > 0 or wire.steps_reached > len(complete_replies(observed))
+    trial = observed.artefact
+    if trial is None:
+        return False
+    last = trial.steps[-1] if trial.steps else None
+    by_supplier = trial.error is not None and trial.error.raised_by == "supplier"
+    return by_supplier or (last is not None and (last.error is not None or last.role in ("user", "tool")))

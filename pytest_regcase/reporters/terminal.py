@@ -1,0 +1,234 @@
+"""The terminal summary: a decision as lines of at most 80 columns, readable without colour.
+
+Order: what ran, what broke with its facts, what proved nothing, claimed fixes, quarantine, what to do next, and
+last the reasons and the decision. The same lines for the same facts, with and without xdist.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from pytest_regcase.records.attempt import AttemptRecord
+from pytest_regcase.records.decision import CaseResult, Claim, GateDecision, Reason, ScenarioResult
+from pytest_regcase.reporters.layout import BOLD, GREEN, RED, YELLOW, painted, wrapped
+from pytest_regcase.reporters.next_steps import next_steps
+
+Result = Literal["passed", "broken", "flaky", "inconclusive", "not-run", "counted"]
+
+WORDS: Mapping[Result, tuple[str, str]] = {
+    "passed": ("passed", GREEN),
+    "broken": ("BROKEN", RED),
+    "flaky": ("FLAKY", YELLOW),
+    "inconclusive": ("INCONCLUSIVE", RED),
+    "not-run": ("NOT RUN", RED),
+    "counted": ("counted", BOLD),
+}
+"""Scenario result -> the word in the table and its colour. What needs a look is in capitals."""
+
+_DECISION_COLOURS = {"pass": GREEN, "fail": RED, "unproven": RED}
+_WORD_WIDTH = max(len(word) for word, _ in WORDS.values())
+_NAME_WIDTH_LIMIT = 28
+_SHOWN_ELSEWHERE = frozenset({"flaky", "quarantined", "verifying"})
+"""Notes that have a section of their own; they are repeated among the reasons only when they are red."""
+
+
+def summary_lines(
+    decision: GateDecision, attempts: Sequence[AttemptRecord] = (), *, width: int = 80, colour: bool = False
+) -> list[str]:
+    """Return the summary of one session.
+
+    `attempts` are the session's; the facts of what broke come from them, since the decision holds no measurement.
+    """
+    by_scenario: dict[tuple[str, str], list[AttemptRecord]] = {}
+    for each in sorted(attempts, key=lambda one: (one.run, one.try_number)):
+        by_scenario.setdefault((each.case_id, each.scenario), []).append(each)
+    sections = [
+        _table(decision, width, colour=colour),
+        _scenarios("What broke", ("broken",), decision, by_scenario, width),
+        _scenarios("Flaky: failed once, then passed both confirm runs", ("flaky",), decision, by_scenario, width),
+        _scenarios("What proved nothing", ("inconclusive",), decision, by_scenario, width),
+        _claims(decision, width),
+        _quarantined(decision, width),
+        _next(decision, width),
+        _reasons(decision, width, colour=colour),
+    ]
+    return [line for section in sections if section for line in (*section, "")][:-1]
+
+
+def _table(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
+    names = [len(each.name) for case in decision.cases for each in case.scenarios]
+    name_width = min(max(names, default=0), _NAME_WIDTH_LIMIT)
+    lines: list[str] = []
+    for case in decision.cases:
+        quarantined = ", quarantined: does not gate" if case.quarantined else ""
+        lines.extend(wrapped(f"{case.case_id}  ({case.state}{quarantined})", width, then="    "))
+        for scenario in case.scenarios:
+            lines.extend(_row(case, scenario, name_width, width, colour=colour))
+        if not case.scenarios:
+            lines.append("  nothing was planned")
+    return lines
+
+
+def _row(
+    case: CaseResult, scenario: ScenarioResult, name_width: int, width: int, *, colour: bool
+) -> Iterator[str]:
+    word, code = WORDS[scenario.result]
+    detail = _detail(case, scenario)
+    name = f"  {scenario.name:<{name_width}}  "
+    if len(scenario.name) > name_width:
+        yield from wrapped(scenario.name, width, first="  ")
+        name = " " * (name_width + 4)
+    if not detail:
+        yield name + painted(word, code, colour=colour)
+        return
+    # Wrapped as if the word were blank: colour codes take no column.
+    blank = " " * (len(name) + _WORD_WIDTH + 2)
+    first, *others = wrapped(detail, width, first=blank)
+    yield name + painted(f"{word:<{_WORD_WIDTH}}", code, colour=colour) + first[len(name) + _WORD_WIDTH :]
+    yield from others
+
+
+def _detail(case: CaseResult, scenario: ScenarioResult) -> str:
+    if scenario.name == "live" and case.claim is not None:
+        return f"{case.claim.clean} of {case.claim.need} clean{_stopped(case.claim)}"
+    parts: list[str] = []
+    if scenario.result in ("inconclusive", "not-run"):
+        return scenario.why or ""
+    if scenario.result in ("broken", "flaky"):
+        parts.append(", ".join(dict.fromkeys(each.expectation for each in scenario.broken)))
+    if scenario.checked is not None:
+        unseen = f", cannot see: {', '.join(scenario.cannot_see)}" if scenario.cannot_see else ""
+        parts.append(f"checked {scenario.checked} of {scenario.checked_of}{unseen}")
+    return "; ".join(filter(None, parts))
+
+
+def _stopped(claim: Claim) -> str:
+    return "" if claim.refuted_by_run is None else f", stopped by run {claim.refuted_by_run}"
+
+
+def _scenarios(
+    title: str,
+    results: tuple[str, ...],
+    decision: GateDecision,
+    by_scenario: dict[tuple[str, str], list[AttemptRecord]],
+    width: int,
+) -> list[str]:
+    lines: list[str] = []
+    for case in decision.cases:
+        for scenario in case.scenarios:
+            if scenario.result in results:
+                made = by_scenario.get((case.case_id, scenario.name), [])
+                lines.extend(_scenario(case, scenario, made, width))
+    return [title, *lines] if lines else []
+
+
+def _scenario(case: CaseResult, scenario: ScenarioResult, made: list[AttemptRecord], width: int) -> Iterator[str]:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(scenario.counts.items()))
+    tries = "attempt" if scenario.run == 1 else "attempts"
+    yield from wrapped(
+        f"{case.case_id}, {scenario.name}: {scenario.run} {tries} ({counts})", width, first="  ", then="      "
+    )
+    shown = _telling(scenario, made)
+    if scenario.result == "inconclusive":
+        reason = shown.reason if shown is not None and shown.reason else scenario.why or "no reason is recorded"
+        yield from wrapped(reason, width, first="    ")
+    else:
+        yield from _findings(scenario, shown, width)
+    if shown is not None and shown.folder is not None:
+        yield from wrapped(shown.folder, width, first="    see: ", then="      ")
+
+
+def _telling(scenario: ScenarioResult, made: list[AttemptRecord]) -> AttemptRecord | None:
+    """The attempt whose facts are shown: the first that shows what the scenario came out as."""
+    if scenario.result == "inconclusive":
+        nothing = [each for each in made if each.verdict in ("inconclusive", "did-not-finish")]
+        return next(iter(nothing), made[0] if made else None)
+    return next((each for each in made if each.broken), None)
+
+
+def _findings(scenario: ScenarioResult, shown: AttemptRecord | None, width: int) -> Iterator[str]:
+    told: dict[tuple[str, str | None], str] = {}
+    if shown is not None:
+        told = {(each.expectation, each.code): each.says for each in shown.broken}
+    for each in scenario.broken:
+        code = f" ({each.code})" if each.code else ""
+        says = told.get((each.expectation, each.code), each.says)
+        yield from wrapped(f"{each.expectation}{code}: {says}", width, first="    ", then="      ")
+
+
+def _claims(decision: GateDecision, width: int) -> list[str]:
+    lines: list[str] = []
+    for case in decision.cases:
+        if case.claim is not None and case.state != "closed":
+            for index, text in enumerate(_claim(case.case_id, case.claim)):
+                lines.extend(wrapped(text, width, first="    " if index else "  ", then="      "))
+    return ["Claimed fixes", *lines] if lines else []
+
+
+def _claim(case_id: str, claim: Claim) -> Iterator[str]:
+    yield f"{case_id}, fix {claim.fix_number}: {claim.clean} of {claim.need} clean live runs{_stopped(claim)}"
+    if claim.clean:
+        yield f"{claim.fresh} fresh draws, {claim.distinct} distinct transcripts, in {claim.sessions} sessions"
+    yield (
+        f"{claim.need} clean runs rule out a rate of {claim.max_rate} or more at risk {claim.risk}:"
+        f" (1 - {claim.max_rate})^{claim.need} <= {claim.risk}"
+    )
+    if claim.kind == "BOUNDED":
+        yield f"BOUNDED: the failure rate is below {claim.max_rate} (upper bound {claim.bound})"
+    elif claim.bound is not None:
+        yield f"so far, at this look only: the rate is below {claim.bound}"
+    if claim.missing:
+        named = ", ".join(str(each) for each in claim.missing[:5])
+        more = f" and {len(claim.missing) - 5} more" if len(claim.missing) > 5 else ""
+        yield f"no conclusive run yet for number {named}{more}; they are made again under the same number"
+    if claim.would_pass_unchanged is not None:
+        percent = float(claim.would_pass_unchanged) * 100
+        yield f"if nothing had changed, {claim.need} clean runs would still happen {percent:.2g} % of the time"
+    if claim.fix_number > 1 and claim.risk_over_fixes is not None:
+        yield f"risk that one of {claim.fix_number} fixes passes by luck: {claim.risk_over_fixes}"
+
+
+def _quarantined(decision: GateDecision, width: int) -> list[str]:
+    lines = [
+        line
+        for each in decision.reasons
+        if each.code in ("quarantined", "quarantine-expired")
+        for line in wrapped(f"{each.case_id}: {each.text}", width, first="  ", then="      ")
+    ]
+    return ["Quarantined: run and reported, does not gate", *lines] if lines else []
+
+
+def _next(decision: GateDecision, width: int) -> list[str]:
+    lines = [line for text in next_steps(decision) for line in wrapped(text, width, first="  - ")]
+    return ["Next", *lines] if lines else []
+
+
+def _reasons(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
+    lines: list[str] = []
+    for each in decision.reasons:
+        if not each.red and each.code in _SHOWN_ELSEWHERE:
+            continue
+        mark = f"  {'RED' if each.red else 'note'}   "[:8]
+        for index, text in enumerate(_texts(each)):
+            lines.extend(wrapped(text, width, first=mark if index == 0 else " " * 8))
+    head = f"{decision.decision.upper()} (profile {decision.profile}, {decision.policy}): {_counted(decision)}"
+    first, *others = wrapped(head, width, then="    ")
+    return [
+        *(["Reasons", *lines] if lines else []),
+        painted(first, _DECISION_COLOURS[decision.decision], colour=colour),
+        *others,
+    ]
+
+
+def _texts(reason: Reason) -> list[str]:
+    """The reason's lines; a file error has one a problem, and names its file already."""
+    first, *others = reason.text.splitlines() or [""]
+    return [f"{reason.case_id}: {first}" if reason.case_id is not None else first, *others]
+
+
+def _counted(decision: GateDecision) -> str:
+    checks = [each for case in decision.cases for each in case.scenarios if each.name != "live"]
+    results = Counter(each.result for each in checks)
+    named = [f"{results[key]} {word.lower()}" for key, (word, _) in WORDS.items() if results[key]]
+    cases = f"{len(decision.cases)} case{'' if len(decision.cases) == 1 else 's'}"
+    return f"{cases}, {len(checks)} check{'' if len(checks) == 1 else 's'}: {', '.join(named) or 'none'}"

@@ -1,0 +1,97 @@
+"""The decision: what one session's checks and the ledger's live runs mean in one profile.
+
+Pure: today's date and every row are handed in. It reads attempts, never exit codes or pass counts, and nothing
+run, nothing selected or everything quarantined is never green. What makes one case red is in rules.gate_case.
+"""
+
+from collections.abc import Sequence
+
+from pytest_regcase.records.decision import CaseResult, GateDecision, Reason
+from pytest_regcase.records.words import Decision
+from pytest_regcase.rules.gate_case import case_result
+from pytest_regcase.rules.gate_inputs import GateInputs
+
+SEEN_TO_BE_WRONG = frozenset(
+    {
+        "invalid-case",
+        "check-broken",
+        "recurred",
+        "failed-otherwise",
+        "case-regressed",
+        "quarantine-expired",
+        "too-many-quarantined",
+    }
+)
+"""Reasons that make a red decision `fail`; every other red reason is a check that did not happen: `unproven`."""
+
+QUARANTINED_SHARE_PERCENT = 5
+
+
+def decide(inputs: GateInputs) -> GateDecision:
+    """Return pass, fail or unproven with the reasons, red ones first; `fail` beats `unproven`.
+
+    Equal inputs give equal bytes: no clock, session id or duration goes in, nor what lies behind the first
+    recurrence.
+    """
+    reasons: list[Reason] = [
+        Reason(code="invalid-case", case_id=case_id, text=text.strip()) for case_id, text in inputs.invalid.items()
+    ]
+    results: list[CaseResult] = []
+    for case in inputs.cases:
+        result, own = case_result(case, inputs)
+        results.append(result)
+        reasons.extend(own)
+    reasons.extend(_over_all(inputs, results))
+    return GateDecision(
+        decision=_decision(reasons),
+        profile=inputs.profile,
+        reasons=tuple(sorted(reasons, key=_order)),
+        cases=tuple(sorted(results, key=lambda each: each.case_id)),
+    )
+
+
+def _over_all(inputs: GateInputs, results: Sequence[CaseResult]) -> list[Reason]:
+    reasons: list[Reason] = []
+    for case_id in sorted(set(inputs.lost)):
+        reasons.append(
+            Reason(
+                code="not-run", case_id=case_id, text="its checks were planned, but the case is not there any more"
+            )
+        )
+    planned = [check for case in inputs.cases for check in case.checks]
+    if not planned:
+        reasons.append(Reason(code="nothing-selected", text="no check was selected, so nothing is shown"))
+    elif not any(check.tries for check in planned):
+        reasons.append(Reason(code="nothing-run", text="no check was run, so nothing is shown"))
+    if results and all(each.quarantined for each in results):
+        reasons.append(Reason(code="all-quarantined", text="every case is quarantined, so nothing gates"))
+    if inputs.interrupted:
+        reasons.append(Reason(code="interrupted", text="the session was interrupted before its end"))
+    reasons.extend(_quarantine_share(inputs, results))
+    return reasons
+
+
+def _quarantine_share(inputs: GateInputs, results: Sequence[CaseResult]) -> list[Reason]:
+    quarantined = sum(each.quarantined for each in results)
+    most = max(inputs.max_quarantined, len(results) * QUARANTINED_SHARE_PERCENT // 100)
+    if quarantined <= most:
+        return []
+    return [
+        Reason(
+            code="too-many-quarantined",
+            text=f"{quarantined} of {len(results)} cases are quarantined; at most {most} may be",
+            red=inputs.profile != "pull-request",
+        )
+    ]
+
+
+def _decision(reasons: Sequence[Reason]) -> Decision:
+    red = [each.code for each in reasons if each.red]
+    if any(code in SEEN_TO_BE_WRONG for code in red):
+        return "fail"
+    return "unproven" if red else "pass"
+
+
+def _order(reason: Reason) -> tuple[int, str, str, str]:
+    severity = 2 if not reason.red else int(reason.code not in SEEN_TO_BE_WRONG)
+    return severity, reason.case_id or "", reason.code, reason.text

@@ -1,0 +1,53 @@
+"""What the gate decides from: frozen records that the session fills from case files, plan and ledger."""
+
+from datetime import date
+
+from pydantic import Field
+
+from pytest_regcase.records.attempt import AttemptRecord
+from pytest_regcase.records.base import Many, Record
+from pytest_regcase.records.case import RegressionCase, RerunRule
+from pytest_regcase.records.session import LiveRow
+from pytest_regcase.records.words import Profile, ScenarioKind
+
+
+class PlannedCheck(Record):
+    """One planned key of the session and the attempts that were made of it."""
+
+    scenario: str
+    kind: ScenarioKind
+    run: int = Field(default=1, ge=1)
+    tries: Many[AttemptRecord] = ()
+    """This session's rows of the present digests, in try order; empty: not run."""
+
+
+class CaseInputs(Record):
+    """One case, what was planned of it, and the ledger's live rows since its last claimed fix."""
+
+    case_id: str
+    case: RegressionCase
+    rule: RerunRule
+    plan: str = "zero"
+    checks: Many[PlannedCheck] = ()
+    """In plan order: control, simulations in file order, live runs."""
+    live: Many[LiveRow] = ()
+    """Of the present digests, since the last fix, in ledger order; empty without a fix."""
+    fix_is_of_another_ledger: bool = False
+    """The last fix was claimed on a ledger that is not this one: earlier live runs may not be here."""
+    costs_model_calls: bool = False
+    """Its replies are passed through and this session may make no such calls: nothing planned is right then."""
+
+
+class GateInputs(Record):
+    """Everything that a decision depends on."""
+
+    profile: Profile
+    today: date
+    cases: Many[CaseInputs] = ()
+    invalid: dict[str, str] = Field(default_factory=dict)
+    """Case id (or path, where no id can be read) -> what is wrong with the file."""
+    lost: Many[str] = ()
+    """Ids of cases with planned keys that are not among the cases at the end."""
+    claim_days: int = 14
+    max_quarantined: int = 3
+    interrupted: bool = False

@@ -1,0 +1,47 @@
+"""Whether live attempts are independent draws of the agent's randomness.
+
+Knows request ids, seeds and response digests as recorded. The formulas of the rerun rule count independent
+draws: a cached answer or a reused seed repeats one draw.
+"""
+
+from collections.abc import Sequence
+
+from pytest_regcase.records.attempt import AttemptRecord
+from pytest_regcase.records.case import RegressionCase
+
+
+def fresh_draws(rows: Sequence[AttemptRecord]) -> tuple[bool, ...]:
+    """Say for each live attempt, in ledger order, whether it is a draw of its own.
+
+    It is when it was recorded as one, none of its upstream response ids was seen before, and its seed is absent or
+    new for its agent digest. An inconclusive attempt uses no seed up: its number is run again with the same one.
+    """
+    seen_ids: set[str] = set()
+    seen_seeds: set[tuple[str, int]] = set()
+    fresh: list[bool] = []
+    for row in rows:
+        draw = row.draw
+        if draw is None:
+            fresh.append(False)
+            continue
+        seed = None if draw.seed is None else (row.digests.agent, draw.seed)
+        fresh.append(draw.fresh and seen_ids.isdisjoint(draw.upstream_ids) and seed not in seen_seeds)
+        seen_ids.update(draw.upstream_ids)
+        if seed is not None and row.verdict != "inconclusive":
+            seen_seeds.add(seed)
+    return tuple(fresh)
+
+
+def symptom_is_the_suppliers(case: RegressionCase) -> bool:
+    """Say whether the symptom lies with the supplier (no reply, its error, a cut stream), not in the model's
+    output.
+
+    Then the draw is the supplier's too, and equal transcripts of clean runs are only worth a note.
+    """
+    match = case.symptom_match
+    if match is not None and match.no_reply:
+        return True
+    observation = case.observation
+    if observation.error is not None and observation.error.raised_by in ("supplier", "environment"):
+        return True
+    return observation.termination == "cut-off"

@@ -1,0 +1,119 @@
+"""Claims a fix: what is claimed, by whom, and where the ledger stood, go into the case file.
+
+Runs nothing and decides nothing: whether the claim holds is for the rules to say. Never prints.
+"""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pytest_regcase.agents.revision import agent_digest
+from pytest_regcase.case_files import LoadedCase, append_record, load_case
+from pytest_regcase.config import Project
+from pytest_regcase.errors import UsageRefused
+from pytest_regcase.records.case import Fix
+from pytest_regcase.rules.rerun import clean_reruns
+from pytest_regcase.session.plan import agent_config
+from pytest_regcase.session.rules_in_force import rerun_rule
+
+_GIT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class ClaimedFix:
+    """What was written, and what the claim now needs."""
+
+    path: Path
+    case_id: str
+    fix: Fix
+    need: int
+    """Clean live attempts that the rerun rule asks for."""
+    max_failure_rate: str
+    risk: str
+    notices: tuple[str, ...] = ()
+
+
+def claim_fix(
+    project: Project,
+    path: Path,
+    *,
+    revision: str | None = None,
+    by: str | None = None,
+    note: str | None = None,
+    at: datetime | None = None,
+) -> ClaimedFix:
+    """Append a ``[[fix]]`` to the case file `path`: the next number, and the ledger's id and length.
+
+    `revision` is by default the digest of the case's agent, which is what its attempts are counted under.
+
+    Raises:
+        FileError: the case is not right as it is.
+        UnknownName: it names an agent that is not configured.
+        UsageRefused: nobody can be named as who claims it.
+        LedgerError: the ledger cannot be opened.
+    """
+    from pytest_regcase.ledger.store import Ledger
+
+    loaded = load_case(path)
+    rule = rerun_rule(project, loaded.case)
+    need = clean_reruns(rule.max_failure_rate, rule.risk)
+    notices: list[str] = []
+    if revision is None:
+        found = agent_digest(
+            project.root,
+            loaded.case.agent,
+            agent_config(project, loaded.case.agent),
+            [*project.config.cases, *project.config.fixtures, ".regcase"],
+        )
+        revision = found.digest
+        notices += [found.notice] if found.notice is not None else []
+    by = by or _who(project.root)
+    notices += _about_earlier(loaded, revision)
+    with Ledger.open(project.ledger_url()) as ledger:
+        fix = Fix(
+            number=max((each.number for each in loaded.case.fix), default=0) + 1,
+            revision=revision,
+            ledger_id=ledger.ledger_id,
+            rows=ledger.row_count(),
+            at=at or datetime.now(UTC).replace(microsecond=0),
+            by=by,
+            note=note,
+        )
+    append_record(loaded.path, "fix", fix)
+    return ClaimedFix(loaded.path, loaded.id, fix, need, rule.max_failure_rate, rule.risk, tuple(notices))
+
+
+def _about_earlier(loaded: LoadedCase, revision: str) -> list[str]:
+    earlier = [each.number for each in loaded.case.fix if each.revision == revision]
+    if not earlier:
+        return []
+    return [f"fix {earlier[-1]} was claimed at this same revision; every further claim adds to the risk over all"]
+
+
+def _who(root: Path) -> str:
+    """Return who works here, as git or the login knows them."""
+    name, address = _git_setting(root, "user.name"), _git_setting(root, "user.email")
+    if name:
+        return f"{name} <{address}>" if address else name
+    user = address or os.environ.get("USER") or os.environ.get("LOGNAME")
+    if not user:
+        raise UsageRefused(
+            "Couldn't tell who claims the fix: neither git nor the login has a name.\nPass --by NAME."
+        )
+    return user
+
+
+def _git_setting(root: Path, key: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), "config", "--get", key],
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""

@@ -1,0 +1,132 @@
+"""Which attempts a session makes: the same in every process that sees the same case file and snapshot."""
+
+from collections.abc import Mapping
+
+from pytest_regcase.case_files import LoadedCase, LoadedSimulation
+from pytest_regcase.config import AgentConfig, Project
+from pytest_regcase.errors import FileError, UnknownName
+from pytest_regcase.records.attempt import AttemptKey, AttemptPlan
+from pytest_regcase.records.session import LiveRow, SessionSnapshot
+from pytest_regcase.rules.rerun import clean_reruns
+from pytest_regcase.session.rules_in_force import expected_recovery, rerun_rule
+
+
+def plan_case(
+    project: Project,
+    loaded: LoadedCase,
+    simulations: Mapping[str, LoadedSimulation],
+    snapshot: SessionSnapshot,
+) -> tuple[AttemptPlan, ...]:
+    """Return the attempts of one case: its control, its simulations in file order, its new live runs.
+
+    Raises:
+        UnknownName: the case names an agent or a simulation that does not exist.
+        FileError: the agent's deadline leaves no room for the case's own stop budget.
+    """
+    name = agent_name(loaded, snapshot)
+    agent = agent_config(project, name)
+    _check_deadline(project, loaded, name, agent)
+    plans: list[AttemptPlan] = []
+    if not _costs_model_calls(loaded) or snapshot.live_new > 0:
+        plans.append(AttemptPlan(key=_key(loaded, name, "control"), kind="control"))
+        for simulation_id in loaded.case.simulation_ids:
+            plans.append(
+                AttemptPlan(
+                    key=_key(loaded, name, simulation_id),
+                    kind="simulation",
+                    hypothesis=_known(simulations, simulation_id, loaded).simulation.hypothesis,
+                )
+            )
+    plans.extend(_live(project, loaded, name, snapshot))
+    return tuple(plans)
+
+
+def agent_name(loaded: LoadedCase, snapshot: SessionSnapshot) -> str:
+    """Return the name of the agent that runs this case in this session."""
+    return snapshot.agent or loaded.case.agent
+
+
+def agent_config(project: Project, name: str) -> AgentConfig:
+    """Return the configured agent of that name.
+
+    Raises:
+        UnknownName: there is none; the configured ones are listed.
+    """
+    found = project.config.agents.get(name)
+    if found is None:
+        known = ", ".join(sorted(project.config.agents)) or "none"
+        raise UnknownName(
+            f"Couldn't find the agent {name!r}: [tool.regcase.agents] has {known}.\n"
+            "Add it to pyproject.toml (`regcase init` writes a complete entry) or pass --regcase-agent=NAME."
+        )
+    return found
+
+
+def live_runs_wanted(need: int, rows: tuple[LiveRow, ...], at_most: int, *, pass_over: bool) -> list[int]:
+    """Return the numbers of the live runs to make now, lowest first.
+
+    None after a recurrence: nothing further can make the claim true. A number whose attempt was inconclusive is
+    made again under the same number, so that the history in run order has no hole.
+    """
+    stopping = {"recurred"} if pass_over else {"recurred", "failed-otherwise"}
+    if any(row.verdict in stopping for row in rows):
+        return []
+    conclusive = {row.run: row for row in rows if row.verdict != "inconclusive"}
+    missing = need - sum(row.verdict == "clean" for row in conclusive.values())
+    wanted: list[int] = []
+    number = 1
+    while len(wanted) < min(missing, at_most):
+        if number not in conclusive:
+            wanted.append(number)
+        number += 1
+    return wanted
+
+
+def _live(project: Project, loaded: LoadedCase, name: str, snapshot: SessionSnapshot) -> list[AttemptPlan]:
+    if snapshot.live_new == 0 or not loaded.case.fix:
+        return []
+    rule = rerun_rule(project, loaded.case)
+    need = clean_reruns(rule.max_failure_rate, rule.risk)
+    rows = snapshot.live.get(loaded.id, ())
+    pass_over = loaded.case.expected_recovery.other_failures == "pass-over"
+    return [
+        AttemptPlan(
+            key=AttemptKey(case_id=loaded.id, agent=name, scenario="live", run=number),
+            kind="live",
+            planned_total=need,
+        )
+        for number in live_runs_wanted(need, rows, snapshot.live_new, pass_over=pass_over)
+    ]
+
+
+def _key(loaded: LoadedCase, agent: str, scenario: str) -> AttemptKey:
+    return AttemptKey(case_id=loaded.id, agent=agent, scenario=scenario)
+
+
+def _costs_model_calls(loaded: LoadedCase) -> bool:
+    replies = loaded.case.replies
+    return replies is not None and replies.source == "pass-through"
+
+
+def _known(
+    simulations: Mapping[str, LoadedSimulation], simulation_id: str, loaded: LoadedCase
+) -> LoadedSimulation:
+    found = simulations.get(simulation_id)
+    if found is None:
+        raise UnknownName(
+            f"Couldn't find the simulation {simulation_id!r} that {loaded.path} names.\n"
+            f"Known: {', '.join(sorted(simulations)) or 'none'}."
+        )
+    return found
+
+
+def _check_deadline(project: Project, loaded: LoadedCase, name: str, agent: AgentConfig) -> None:
+    stop = expected_recovery(project, loaded.case, None).stop_within_seconds
+    if agent.deadline_seconds <= stop:
+        raise FileError(
+            [
+                f"{loaded.path}: stop_within_seconds is {stop:g}, but the agent {name!r} is ended"
+                f" {agent.deadline_seconds:g} s after the first faulted request; deadline_seconds in"
+                f" [tool.regcase.agents.{name}] must be above {stop:g}"
+            ]
+        )

@@ -1,0 +1,34 @@
+"""Which rule and which expectations hold for a case: its own, the project's, and the project's floors."""
+
+from pytest_regcase.config import Project
+from pytest_regcase.records.case import RegressionCase, RerunRule
+from pytest_regcase.records.expected_recovery import ExpectedRecovery
+from pytest_regcase.records.words import HypothesisClass
+
+
+def rerun_rule(project: Project, case: RegressionCase) -> RerunRule:
+    """Return the rerun rule of `case`: its own wins over the configuration, limits win over both."""
+    config, limits = project.config, project.config.limits
+    own = case.handover.rerun_rule if case.handover is not None else None
+    rate = own.max_failure_rate if own is not None else config.max_failure_rate
+    risk = own.risk if own is not None else config.risk
+    return RerunRule(max_failure_rate=_stricter(rate, limits.max_failure_rate), risk=_stricter(risk, limits.risk))
+
+
+def expected_recovery(
+    project: Project, case: RegressionCase, hypothesis: HypothesisClass | None
+) -> ExpectedRecovery:
+    """Return what is asked of the agent under `hypothesis`; the project's limits can only tighten it."""
+    asked = case.expected_recovery.under(hypothesis)
+    limits = project.config.limits
+    changes: dict[str, object] = {}
+    if limits.max_retries is not None:
+        changes["max_retries"] = min(asked.max_retries, limits.max_retries)
+    if limits.stop_within_seconds is not None:
+        changes["stop_within_seconds"] = min(asked.stop_within_seconds, limits.stop_within_seconds)
+    return asked.model_copy(update=changes)
+
+
+def _stricter(own: str, limit: str | None) -> str:
+    # Decimal strings stay as they were written; only the comparison needs numbers.
+    return own if limit is None or float(own) <= float(limit) else limit

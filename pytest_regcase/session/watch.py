@@ -1,0 +1,97 @@
+"""The loop beside a running attempt: takes the notes at the first faulted request, holds the budgets.
+
+It sees two processes, the supplier and the agent's supervisor, and judges nothing.
+"""
+
+import selectors
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pytest_regcase.agents.process import AgentProcess
+from pytest_regcase.records.observed import FaultNotes
+from pytest_regcase.records.words import EndedBy
+from pytest_regcase.supplier.process import SupplierProcess
+
+CONTROL_GRACE_SECONDS = 10.0
+"""How long a control may go on after it asked for the failing step; how it ends is not judged."""
+END_GRACE_SECONDS = 2.0
+"""Between our SIGTERM and our SIGKILL."""
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Seconds after which the agent is ended."""
+
+    cap_seconds: float
+    deadline_seconds: float
+    ends_by_itself: bool
+    """The closing reply is the agent's own: a control must end by itself, within the cap."""
+
+
+@dataclass
+class Watched:
+    """What the loop saw; times are on the wire's clock."""
+
+    notes: FaultNotes | None = None
+    ended_by_us_at: float | None = None
+    trouble: str | None = None
+
+
+def watch(
+    supplier: SupplierProcess,
+    agent: AgentProcess,
+    budgets: Budgets,
+    take_notes: Callable[[float], FaultNotes],
+    *,
+    t0: float,
+) -> Watched:
+    """Stay with the attempt until the agent and everything it started has ended.
+
+    The supplier waits with the fault until `take_notes` is done, so partial work is what lay there before it.
+    """
+    seen = Watched()
+    ends: dict[EndedBy, float] = {"cap": t0 + budgets.cap_seconds}
+    with selectors.DefaultSelector() as selector:
+        selector.register(supplier.fileno(), selectors.EVENT_READ, supplier)
+        selector.register(agent.fileno(), selectors.EVENT_READ, agent)
+        supplier_is_open = True
+        while not agent.done:
+            now = time.monotonic()
+            due = [name for name, at in ends.items() if at <= now]
+            if due and not agent.has_exited:
+                seen.ended_by_us_at = now - t0
+                agent.end(END_GRACE_SECONDS, ended_by=due[0])
+                break
+            pending = [at - now for at in ends.values() if at > now]
+            for key, _ in selector.select(max(min(pending, default=1.0), 0.0)):
+                if key.data is agent:
+                    agent.read_messages()
+                    continue
+                for message in supplier.read_messages():
+                    _act(message, seen, ends, budgets, take_notes, supplier, t0)
+                if supplier.closed and supplier_is_open:
+                    selector.unregister(key.fd)
+                    supplier_is_open = False
+    return seen
+
+
+def _act(
+    message: dict[str, object],
+    seen: Watched,
+    ends: dict[EndedBy, float],
+    budgets: Budgets,
+    take_notes: Callable[[float], FaultNotes],
+    supplier: SupplierProcess,
+    t0: float,
+) -> None:
+    says = message.get("say")
+    if says == "first-fault":
+        now = time.monotonic()
+        seen.notes = take_notes(now - t0)
+        ends["deadline"] = now + budgets.deadline_seconds
+        supplier.proceed()
+    elif says == "control-reached" and not budgets.ends_by_itself:
+        ends["control-done"] = time.monotonic() + CONTROL_GRACE_SECONDS
+    elif says == "trouble":
+        seen.trouble = str(message.get("text", "the supplier reported trouble without a text"))

@@ -1,0 +1,131 @@
+"""One HTTP answer on its way out: framing, and the count and digest of every byte.
+
+Knows HTTP/1.1 framing and the wire log; nothing of what the body means.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+from pytest_regcase.supplier.connection import ClientConnection
+from pytest_regcase.supplier.protocol import Call
+from pytest_regcase.supplier.wire_log import WireLog
+
+JSON = "application/json"
+EVENT_STREAM = "text/event-stream; charset=utf-8"
+
+
+class Answer:
+    """Writes one answer and records it with one `sent` event, also when it broke off in the middle."""
+
+    def __init__(self, connection: ClientConnection, log: WireLog, *, request: int, step: int | None) -> None:
+        self.request = request
+        self.bytes_sent = 0
+        self.complete = False
+        self.status: int | None = None
+        self._connection = connection
+        self._log = log
+        self._step = step
+        self._digest = hashlib.sha256()
+        self._chunked = False
+        self._recorded = False
+
+    async def write(self, data: bytes) -> None:
+        """Send raw bytes.
+
+        Raises:
+            PeerGone: the client is not there any more.
+        """
+        await self._connection.write(data)
+        self.bytes_sent += len(data)
+        self._digest.update(data)
+
+    async def start(
+        self,
+        status: int,
+        content_type: str | None,
+        *,
+        length: int | None = None,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes = b"",
+    ) -> None:
+        """Send the head, and `body` in the same write; without a `length` the body goes out in chunks."""
+        self.status = status
+        lines = [f"HTTP/1.1 {status} {_phrase(status)}"]
+        if content_type is not None:
+            lines.append(f"Content-Type: {content_type}")
+        if length is not None:
+            lines.append(f"Content-Length: {length}")
+        elif self._connection.http_1_0:
+            # HTTP/1.0 has no chunks: the end of the connection ends the body.
+            self._connection.keep_alive = False
+        else:
+            self._chunked = True
+            lines.append("Transfer-Encoding: chunked")
+        lines += [f"{name}: {value}" for name, value in headers]
+        if not self._connection.keep_alive:
+            lines.append("Connection: close")
+        await self.write("\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body)
+
+    async def piece(self, data: bytes) -> None:
+        """Send one part of the body."""
+        if data:
+            await self.write(b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data)
+
+    async def finish(self) -> None:
+        """Send the end of the body; the answer is complete."""
+        if self._chunked:
+            await self.write(b"0\r\n\r\n")
+        self.complete = True
+
+    async def send_json(self, status: int, body: bytes) -> None:
+        """Send a whole JSON answer with one write."""
+        await self.start(status, JSON, length=len(body), headers=[self._request_id], body=body)
+        self.complete = True
+
+    async def send_events(self, events: Iterable[bytes]) -> None:
+        """Send a whole event stream, event by event."""
+        await self.start(200, EVENT_STREAM, headers=[("Cache-Control", "no-cache"), self._request_id])
+        for event in events:
+            await self.piece(event)
+        await self.finish()
+
+    @property
+    def _request_id(self) -> tuple[str, str]:
+        return "x-request-id", f"req_regcase_{self.request:06d}"
+
+    def record(
+        self,
+        origin: str,
+        *,
+        fault_kind: str | None = None,
+        text: str | None = None,
+        tool_calls: Iterable[Call] = (),
+        **facts: Any,
+    ) -> None:
+        """Write the `sent` event, once. There is none where no byte went out and no further fact is known."""
+        if self._recorded or not (self.bytes_sent or facts):
+            return
+        self._recorded = True
+        event: dict[str, Any] = {
+            "conn": self._connection.number,
+            "request": self.request,
+            "step": self._step,
+            "from": origin,
+            "fault_kind": fault_kind,
+            "status": self.status,
+            "bytes": self.bytes_sent,
+            "digest": "sha256:" + self._digest.hexdigest(),
+            "complete": self.complete,
+            "text": text,
+            "tool_calls": [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in tool_calls] or None,
+        }
+        self._log.write("sent", **event, **facts)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Unknown"

@@ -1,0 +1,245 @@
+"""One client connection: h11 reads requests, our own bytes go out, and how it ended is recorded once.
+
+Knows HTTP framing and the socket; nothing of models, replies or faults. h11 only parses: its state machine is fed
+a dummy answer for each request, or it would never read the next one.
+"""
+
+import asyncio
+import fcntl
+import socket
+import struct
+import sys
+import termios
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+import h11
+
+from pytest_regcase.supplier.protocol import HttpRequest
+from pytest_regcase.supplier.wire_log import WireLog
+
+MAX_BODY_BYTES = 64 * 1024 * 1024
+"""A request with a longer body is refused (413)."""
+_MAX_UNREAD_BYTES = 1024 * 1024
+_SO_NWRITE = 0x1024  # macOS: bytes in the send queue
+
+
+class BodyTooLarge(Exception):
+    """A request body beyond `MAX_BODY_BYTES`."""
+
+
+class PeerGone(Exception):
+    """The client is not there any more, so nothing can be sent."""
+
+
+class ClientConnection(asyncio.Protocol):
+    """A connection of a client to us.
+
+    `gone` is set as soon as the peer sends its end or a reset, also while a request is held: that moment is when
+    the agent let go.
+    """
+
+    def __init__(self, number: int, log: WireLog, serve: Callable[["ClientConnection"], Awaitable[None]]) -> None:
+        self.number = number
+        self.gone = asyncio.Event()
+        self.open_request: tuple[int, int | None, float] | None = None
+        """Number, step and `t` of a request that has no complete answer yet."""
+        self.last_request: tuple[int | None, int | None] = (None, None)
+        self.keep_alive = True
+        self.http_1_0 = False
+        self._log = log
+        self._serve = serve
+        self._parser = h11.Connection(h11.SERVER)
+        self._wake = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._transport: asyncio.Transport | None = None
+        self._gone_at: float | None = None
+        self._how: Literal["fin", "rst"] = "fin"
+        self._closed_by_us = False
+        self._unacknowledged: int | None = None
+        self._logged = False
+        self._unread_bytes = 0
+        self._task: asyncio.Task[None] | None = None
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to serve."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._log.write("accept", conn=self.number)
+        self._task = asyncio.ensure_future(self._serve(self))
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser; a client that sends on while its request is held is slowed down."""
+        self._parser.receive_data(data)
+        self._unread_bytes += len(data)
+        if self.open_request is not None and self._unread_bytes > _MAX_UNREAD_BYTES and self._transport:
+            self._transport.pause_reading()
+        self._wake.set()
+
+    def eof_received(self) -> bool:
+        """Note that the peer let go; the socket stays open for what is still to be sent."""
+        self._peer_is_gone("fin")
+        self._parser.receive_data(b"")
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note a reset. The socket is still open here, so this is the last moment to ask what arrived."""
+        self._unacknowledged = self.sample_unacknowledged()
+        self._peer_is_gone("rst" if exc is not None else "fin")
+        self._writable.set()
+
+    def pause_writing(self) -> None:
+        """Make writers wait: the peer does not read."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """Let writers go on."""
+        self._writable.set()
+
+    def _peer_is_gone(self, how: Literal["fin", "rst"]) -> None:
+        if self._gone_at is None:
+            self._gone_at, self._how = self._log.now(), how
+        self.gone.set()
+        self._wake.set()
+
+    # reading
+
+    async def read_request(self) -> HttpRequest | None:
+        """Return the next whole request, or None when the peer has no more.
+
+        Raises:
+            h11.RemoteProtocolError: what came in is no HTTP.
+            BodyTooLarge: the body is beyond the bound.
+        """
+        if self._parser.our_state is h11.DONE and self._parser.their_state is h11.DONE:
+            self._parser.start_next_cycle()
+        head: h11.Request | None = None
+        body = bytearray()
+        while True:
+            event = self._parser.next_event()
+            if event is h11.NEED_DATA:
+                # "Expect: 100-continue" gets no interim answer: clients send the body after a moment anyway, and
+                # no byte may go out on a request that is to meet silence.
+                self._wake.clear()
+                if self.gone.is_set():
+                    return None
+                await self._wake.wait()
+            elif isinstance(event, h11.Request):
+                head = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > MAX_BODY_BYTES:
+                    raise BodyTooLarge
+            elif isinstance(event, h11.EndOfMessage) and head is not None:
+                break
+            else:
+                return None
+        self._unread_bytes = 0
+        self._feed_dummy_answer()
+        self.http_1_0 = head.http_version < b"1.1"
+        self.keep_alive = self._parser.our_state is h11.DONE
+        path, _, query = head.target.decode("latin-1").partition("?")
+        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers)
+        return HttpRequest(head.method.decode("latin-1"), path, query, headers, bytes(body))
+
+    def _feed_dummy_answer(self) -> None:
+        # 400 and not 200: after a 200 to CONNECT the parser would believe that the protocol has changed.
+        self._parser.send(h11.Response(status_code=400, headers=[("content-length", "0")]))
+        self._parser.send(h11.EndOfMessage())
+
+    # writing
+
+    async def write(self, data: bytes) -> None:
+        """Hand `data` to the kernel, waiting while the peer does not read.
+
+        Raises:
+            PeerGone: the connection is lost.
+        """
+        if self._transport is None or self._transport.is_closing():
+            raise PeerGone
+        self._transport.write(data)
+        await self._writable.wait()
+        if self._transport.is_closing():
+            raise PeerGone
+
+    def close(self, how: Literal["fin", "rst"]) -> None:
+        """End the connection from our side and record it; the agent held nothing then, we let go of it."""
+        self._closed_by_us = True
+        self.open_request = None
+        self._how = how
+        self._unacknowledged = self.sample_unacknowledged()
+        self.record_end()
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            if how == "rst":
+                # A linger time of zero makes close() send a reset instead of a FIN.
+                transport.get_extra_info("socket").setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )
+                transport.abort()
+            else:
+                transport.close()
+
+    async def finish(self) -> None:
+        """End a connection that is not kept: say our end, wait for the peer's, then record what arrived.
+
+        Asking right after the write whether the bytes were acknowledged would be a race.
+        """
+        transport = self._transport
+        if transport is not None and not transport.is_closing() and not self.gone.is_set():
+            self._closed_by_us = True
+            transport.write_eof()
+            await self.gone.wait()
+        self.end()
+
+    def end(self) -> None:
+        """Record the end, whoever brought it, and give the socket back."""
+        if not self._logged and self._unacknowledged is None:
+            self._unacknowledged = self.sample_unacknowledged()
+        self.record_end()
+        if self._transport is not None:
+            self._transport.close()
+
+    # recording
+
+    def sample_unacknowledged(self) -> int | None:
+        """Return how many bytes the peer's kernel has not acknowledged; None where that cannot be asked."""
+        if self._transport is None:
+            return None
+        handle = self._transport.get_extra_info("socket")
+        waiting = self._transport.get_write_buffer_size()
+        try:
+            if sys.platform == "darwin":
+                return waiting + int(handle.getsockopt(socket.SOL_SOCKET, _SO_NWRITE))
+            # On Linux TIOCOUTQ is SIOCOUTQ: bytes that were written and not acknowledged.
+            queued = fcntl.ioctl(handle.fileno(), termios.TIOCOUTQ, b"\0\0\0\0")
+            return waiting + int(struct.unpack("i", queued)[0])
+        except (OSError, ValueError):
+            return None
+
+    def record_end(self) -> None:
+        """Write the `closed` event, once. While a request is open, its `t` is when the peer let go."""
+        if self._logged:
+            return
+        self._logged = True
+        by_us = self._closed_by_us or self._gone_at is None
+        t = self._log.now() if by_us or self._gone_at is None or self.open_request is None else self._gone_at
+        request, step = self.last_request
+        held = None
+        if self.open_request is not None:
+            request, step, since = self.open_request
+            held = round(max(0.0, t - since), 4)
+        self._log.write(
+            "closed",
+            t=t,
+            conn=self.number,
+            request=request,
+            step=step,
+            by="us" if by_us else "peer",
+            how=self._how,
+            held_seconds=held,
+            unacknowledged=self._unacknowledged,
+        )

@@ -1,0 +1,226 @@
+"""The parent's side of one supplier process: start it, hold its port, hear it, end it, complete its wire log.
+
+Knows processes and pipes; nothing of wires, faults or what the log means. The port is held by a socket that is
+bound and never listens: after a kill connects stay refused and no stranger gets the port.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pytest_regcase.errors import MachineryError, UsageRefused
+from pytest_regcase.supplier.spec import SupplierSpec
+from pytest_regcase.supplier.wire_log import WireLog
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 5.0
+_KEPT_VARIABLES = (
+    *("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR"),
+    *("SYSTEMROOT", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+
+
+class SupplierProcess:
+    """One running supplier. Make it with `start`, leave it with `stop` (or as a context manager).
+
+    The child dies by itself when this process dies: its stdin ends then.
+    """
+
+    def __init__(self, spec: SupplierSpec, child: "subprocess.Popen[bytes]", holder: socket.socket) -> None:
+        self.spec = spec
+        self.port = spec.port
+        self.exit_code: int | None = None
+        """Set once the child is reaped; negative: the signal that ended it."""
+        self._child = child
+        self._holder = holder
+        self._unread = b""
+        self._messages: list[dict[str, Any]] = []
+        self._stopping = False
+        self._killed_by_us = False
+
+    @classmethod
+    def start(cls, spec: SupplierSpec, *, env_key: str | None = None) -> Self:
+        """Start a supplier and return once it listens.
+
+        `env_key` is the name of our own variable that holds the upstream's key. Its value goes into the child's
+        variable that `spec.pass_through` names and nowhere else; where it is not set, requests go up without a key.
+        The specification is written as ``supplier.json`` beside the wire log.
+
+        Raises:
+            MachineryError: it did not come up; its own words are in the text.
+            UsageRefused: a `reach` that does not exist.
+        """
+        if spec.reach != "loopback":
+            raise UsageRefused(
+                f'Couldn\'t start the supplier: reach = {spec.reach!r} is not there yet.\nUse "loopback".'
+            )
+        holder = _hold_a_port()
+        spec = replace(spec, port=holder.getsockname()[1], wire_log=str(Path(spec.wire_log).absolute()))
+        folder = Path(spec.wire_log).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "supplier.json").write_text(spec.to_json(), "utf-8")
+            with (folder / "supplier.stderr").open("wb") as stderr:
+                child = subprocess.Popen(
+                    # -P: nothing in the current folder may stand in for one of our modules.
+                    [sys.executable, "-P", "-m", "pytest_regcase.supplier.server", str(folder / "supplier.json")],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    env=_environment(spec, os.environ, env_key),
+                    close_fds=True,
+                    # Ctrl-C in a terminal reaches pytest, which ends us in its own order.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            holder.close()
+            raise MachineryError(
+                f"Couldn't start the supplier: {error}.\nThe attempt proves nothing; run it again."
+            ) from error
+        process = cls(spec, child, holder)
+        try:
+            process._wait_until_listening()
+        except BaseException:
+            process.stop()
+            raise
+        return process
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def openai_base_url(self) -> str:
+        """The base URL for OpenAI clients; it ends in ``/v1``."""
+        return f"{self.anthropic_base_url}/v1"
+
+    @property
+    def anthropic_base_url(self) -> str:
+        """The base URL for clients that add ``/v1`` themselves."""
+        return f"http://127.0.0.1:{self.port}/{self.spec.token}"
+
+    def fileno(self) -> int:
+        """Return what a selector waits on: readable when there are messages, or when the child is gone.
+
+        After the message ``exited`` it stays readable for ever: unregister it then.
+        """
+        assert self._child.stdout is not None
+        return self._child.stdout.fileno()
+
+    def read_messages(self) -> list[dict[str, Any]]:
+        """Return what the child said since the last call, without waiting.
+
+        `say` is ``first-fault`` (answer it with `proceed`), ``control-reached``, ``off-the-prefix`` (with
+        `reasons`), ``trouble`` (with `text`), and last, from us, ``exited`` (with `code`). Each has `t`.
+        """
+        while self.exit_code is None:
+            try:
+                data = os.read(self.fileno(), 65536)
+            except BlockingIOError:
+                break
+            if not data:
+                self._reap()
+                break
+            *lines, self._unread = (self._unread + data).split(b"\n")
+            self._messages += [json.loads(line) for line in lines]
+        said, self._messages = self._messages, []
+        return said
+
+    def proceed(self) -> None:
+        """Let the supplier send the fault that it announced with ``first-fault``."""
+        assert self._child.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self._child.stdin.write(b"proceed\n")
+            self._child.stdin.flush()
+
+    def stop(self) -> None:
+        """End the child and complete the wire log; afterwards nothing is added to it. May be called twice."""
+        if self._stopping:
+            return
+        self._stopping = True
+        assert self._child.stdin is not None
+        with contextlib.suppress(OSError):
+            self._child.stdin.close()
+        if self.exit_code is None:
+            try:
+                self._child.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._killed_by_us = True
+                self._child.kill()
+            self._messages += self.read_messages()
+            if self.exit_code is None:
+                self._reap()
+        if self._child.stdout is not None:
+            self._child.stdout.close()
+        self._holder.close()
+
+    def _wait_until_listening(self) -> None:
+        os.set_blocking(self.fileno(), False)
+        limit = time.monotonic() + _START_SECONDS
+        while time.monotonic() < limit:
+            said = self.read_messages()
+            if any(each["say"] == "listening" for each in said):
+                self._messages = [each for each in said if each["say"] != "listening"]
+                return
+            if self.exit_code is not None:
+                break
+            time.sleep(0.005)
+        words = (Path(self.spec.wire_log).parent / "supplier.stderr").read_text("utf-8", "replace").strip()
+        last = words.splitlines()[-1] if words else "it said nothing"
+        raise MachineryError(
+            f"Couldn't start the supplier: it ended with {self.exit_code} before it listened ({last}).\n"
+            "The attempt proves nothing; run it again."
+        )
+
+    def _reap(self) -> None:
+        self.exit_code = self._child.wait()
+        log = WireLog(self.spec.wire_log, self.spec.t0)
+        try:
+            if self.exit_code == -signal.SIGKILL:
+                # Seen after the fact: a connect tells whether the port is really dead.
+                log.write("killed", by="us" if self._killed_by_us else "fault", connect=_try_connect(self.port))
+            t = log.write("exited", code=self.exit_code)
+        finally:
+            log.close()
+        self._messages.append({"say": "exited", "t": t, "code": self.exit_code})
+
+
+def _hold_a_port() -> socket.socket:
+    holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sys.platform == "darwin":
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder
+
+
+def _environment(spec: SupplierSpec, ours: Mapping[str, str], key_name: str | None) -> dict[str, str]:
+    kept = {name: ours[name] for name in _KEPT_VARIABLES if name in ours}
+    through = spec.pass_through
+    if through is not None and through.api_key_env is not None and key_name is not None and key_name in ours:
+        kept[through.api_key_env] = ours[key_name]
+    return kept
+
+
+def _try_connect(port: int) -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(("127.0.0.1", port))
+        except OSError:
+            return "refused"
+        return "accepted"

@@ -1,0 +1,357 @@
+"""The supplier process: ``python -m pytest_regcase.supplier.server SPEC.json``.
+
+Reads its specification, listens on the port that the parent holds, answers, and records. It talks to its parent in
+JSON lines on stdout and takes ``proceed`` lines on stdin; when stdin ends, the parent is gone, and so is it.
+Standard library, h11 and supplier modules only: no records, no pydantic (start-up time).
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import h11
+
+from pytest_regcase.supplier.answer import Answer
+from pytest_regcase.supplier.connection import BodyTooLarge, ClientConnection, PeerGone
+from pytest_regcase.supplier.exchange import FaultExchange
+from pytest_regcase.supplier.passthrough import Upstream
+from pytest_regcase.supplier.protocol import (
+    Call,
+    Fault,
+    HttpRequest,
+    ModelRequest,
+    PlainAnswer,
+    Refusal,
+    Reply,
+    Wire,
+)
+from pytest_regcase.supplier.replies import Due, DueReply, ReplyBook
+from pytest_regcase.supplier.spec import FaultSpec, SupplierSpec
+from pytest_regcase.supplier.wire_log import WireLog
+
+HOST = "127.0.0.1"
+_SETTLE_ROUNDS = 20
+_SETTLE_SECONDS = 0.01
+
+
+class Supplier:
+    """Routes requests to replies, the fault or the upstream."""
+
+    def __init__(self, spec: SupplierSpec) -> None:
+        self._spec = spec
+        self._log = WireLog(spec.wire_log, spec.t0)
+        self._book = ReplyBook(spec)
+        self._wires: tuple[Wire, ...] = tuple(load_entry(each)() for each in spec.wires)
+        self._fault = load_fault(spec.fault) if spec.fault is not None else None
+        self._upstream = self._make_upstream()
+        self._connections: dict[int, ClientConnection] = {}
+        self._requests = 0
+        self._accepted = 0
+        # Closed while the parent takes its notes at the first faulted request: nobody is answered meanwhile.
+        self._gate = asyncio.Event()
+        self._gate.set()
+        self._control_said = False
+        self._off_said = False
+
+    def _make_upstream(self) -> Upstream | None:
+        through = self._spec.pass_through
+        if through is None:
+            return None
+        key = os.environ.pop(through.api_key_env, None) if through.api_key_env else None
+        wire = next((each for each in self._wires if each.name == through.wire), self._wires[0])
+        return Upstream(through.base_url, wire.key_headers(key) if key else ())
+
+    # life
+
+    async def run(self) -> None:
+        """Listen until stdin ends, then record how every connection stood and leave."""
+        loop = asyncio.get_running_loop()
+        ended = asyncio.Event()
+        listener = await loop.create_server(self._accept, sock=_bound_socket(self._spec.port), backlog=128)
+        loop.add_reader(0, self._read_parent, ended)
+        self.say("listening", t=self._log.write("listen"), port=self._spec.port)
+        await ended.wait()
+        loop.remove_reader(0)
+        listener.close()
+        await self._settle()
+        for connection in tuple(self._connections.values()):
+            connection.end()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.wait(others, timeout=1) if others else None
+
+    async def _settle(self) -> None:
+        """Let ends that are on their way arrive, so that they count as the peer's, and acknowledgements too."""
+        for _ in range(_SETTLE_ROUNDS):
+            await asyncio.sleep(_SETTLE_SECONDS)
+            if not any(each.sample_unacknowledged() for each in tuple(self._connections.values())):
+                return
+
+    def say(self, what: str, **facts: Any) -> None:
+        """Tell the parent, in one line."""
+        line = {"say": what, "t": self._log.now(), **facts}
+        # A parent that is gone closes our stdin too, which ends us.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(1, json.dumps(line).encode() + b"\n")
+
+    def _read_parent(self, ended: asyncio.Event) -> None:
+        data = os.read(0, 4096)
+        if not data:
+            ended.set()
+        elif b"proceed" in data:
+            self._gate.set()
+
+    def _accept(self) -> ClientConnection:
+        self._accepted += 1
+        connection = ClientConnection(self._accepted, self._log, self._serve)
+        self._connections[connection.number] = connection
+        return connection
+
+    async def _serve(self, connection: ClientConnection) -> None:
+        try:
+            while (request := await connection.read_request()) is not None:
+                await self._handle(connection, request)
+                if not connection.keep_alive:
+                    await connection.finish()
+                    break
+        except PeerGone:
+            pass
+        except h11.RemoteProtocolError as error:
+            await self._refuse_garbage(connection, Refusal(400, "bad_request", str(error)))
+        except BodyTooLarge:
+            await self._refuse_garbage(connection, Refusal(413, "too_large"))
+        except Exception as error:
+            traceback.print_exc()
+            self.say("trouble", text=f"{type(error).__name__}: {error}")
+        finally:
+            connection.end()
+            self._connections.pop(connection.number, None)
+
+    # one request
+
+    async def _handle(self, connection: ClientConnection, http: HttpRequest) -> None:
+        self._requests += 1
+        number = self._requests
+        token, _, rest = http.path.lstrip("/").partition("/")
+        connection.last_request = (number, None)
+        answer = Answer(connection, self._log, request=number, step=None)
+        if token != self._spec.token:
+            # What stands there may be another supplier's token: not written down.
+            self._log_request(connection, number, http, path=None)
+            await self._refuse(answer, self._wires[0], Refusal(404, "unknown_url", "There is nothing here."))
+            return
+        http = HttpRequest(http.method, "/" + rest, http.query, http.headers, http.body)
+        wire = next((each for each in self._wires if _has_path(each, http.path)), None)
+        parsed = (
+            wire.parse(http) if wire else Refusal(404, "unknown_url", f"Invalid URL ({http.method} {http.path})")
+        )
+        wire = wire or self._wires[0]
+        if isinstance(parsed, ModelRequest):
+            await self._handle_model_request(connection, number, http, wire, parsed)
+            return
+        self._log_request(connection, number, http, path=http.path, wire=wire.name)
+        if self._upstream is not None:
+            await self._upstream.forward(connection, answer, wire, http, for_reply=False)
+        elif isinstance(parsed, Refusal):
+            await self._refuse(answer, wire, parsed)
+        else:
+            await self._answer_plainly(answer, parsed)
+
+    async def _handle_model_request(
+        self, connection: ClientConnection, number: int, http: HttpRequest, wire: Wire, request: ModelRequest
+    ) -> None:
+        conversation = _digest_of_messages(request)
+        retry = _number(http.header("x-stainless-retry-count"))
+        due = self._book.decide(request, conversation, client_retry=retry)
+        t = self._log_request(
+            connection,
+            number,
+            http,
+            path=http.path,
+            wire=wire.name,
+            step=due.step,
+            streaming=request.streaming,
+            conversation=conversation,
+            side_call=due.side_call,
+            client_retry=retry,
+            phase=due.phase,
+            off_prefix=list(due.off_prefix) or None,
+            differs=list(due.differs) or None,
+        )
+        connection.last_request = (number, due.step)
+        connection.open_request = (number, due.step, t)
+        if due.off_prefix and not due.side_call and not self._off_said:
+            self._off_said = True
+            self.say("off-the-prefix", reasons=list(due.off_prefix))
+        if due.faulted == 1:
+            self._gate.clear()
+            self.say("first-fault", t=t)
+        await self._gate.wait()
+        answer = Answer(connection, self._log, request=number, step=due.step)
+        if due.faulted:
+            await self._inject(connection, answer, wire, request, due)
+        elif due.reply is not None:
+            await self._reply(answer, wire, request, due.reply)
+            self._finish_healthy(due, conversation)
+        elif self._upstream is not None:
+            given = await self._upstream.forward(connection, answer, wire, http, for_reply=True)
+            if given is not None:
+                reply = DueReply("replay", given.text, given.tool_calls, given.finish)
+                self._book.answered(due, conversation, reply)
+        if not answer.complete:
+            # Nothing but the end of the connection says that no more of this answer comes.
+            if not connection.gone.is_set():
+                connection.close("fin")
+            raise PeerGone
+        connection.open_request = None
+
+    def _finish_healthy(self, due: Due, conversation: str) -> None:
+        self._book.answered(due, conversation)
+        if due.reaches_control and not self._control_said:
+            self._control_said = True
+            self.say("control-reached")
+
+    async def _reply(self, answer: Answer, wire: Wire, request: ModelRequest, reply: DueReply) -> None:
+        rendered = Reply(
+            id=f"chatcmpl-regcase-{answer.request:06d}",
+            model=request.model,
+            created=int(time.time()),
+            text=reply.text,
+            tool_calls=reply.calls,
+            finish=reply.finish,
+            usage_asked=request.usage_asked,
+            prompt_tokens=sum(len(each.text) for each in request.messages) // 4 + 1,
+        )
+        try:
+            if request.streaming:
+                await answer.send_events(wire.render(rendered, True))
+            else:
+                await answer.send_json(200, b"".join(wire.render(rendered, False)))
+        finally:
+            text = "" if reply.text is None and not reply.calls else reply.text
+            answer.record(reply.origin, text=text, tool_calls=reply.calls)
+
+    async def _inject(
+        self, connection: ClientConnection, answer: Answer, wire: Wire, request: ModelRequest, due: Due
+    ) -> None:
+        assert self._fault is not None
+        exchange = FaultExchange(
+            connection,
+            answer,
+            wire,
+            request,
+            kind=self._fault.kind,
+            number=due.faulted,
+            created=int(time.time()),
+        )
+        try:
+            await self._fault.inject(exchange)
+        finally:
+            exchange.record()
+
+    # refusals and other plain answers
+
+    async def _refuse(self, answer: Answer, wire: Wire, refusal: Refusal) -> None:
+        try:
+            await answer.send_json(
+                refusal.status, wire.render_error(refusal.status, refusal.slug, refusal.message)
+            )
+        finally:
+            answer.record("refusal")
+
+    async def _answer_plainly(self, answer: Answer, plain: PlainAnswer) -> None:
+        try:
+            await answer.send_json(plain.status, plain.body)
+        finally:
+            answer.record("filler")
+
+    async def _refuse_garbage(self, connection: ClientConnection, refusal: Refusal) -> None:
+        self._requests += 1
+        connection.keep_alive = False
+        connection.last_request = (self._requests, None)
+        self._log.write("request", conn=connection.number, request=self._requests, body_bytes=0)
+        answer = Answer(connection, self._log, request=self._requests, step=None)
+        with contextlib.suppress(PeerGone):
+            await self._refuse(answer, self._wires[0], refusal)
+            await connection.finish()
+
+    def _log_request(
+        self, connection: ClientConnection, number: int, http: HttpRequest, *, path: str | None, **facts: Any
+    ) -> float:
+        return self._log.write(
+            "request",
+            conn=connection.number,
+            request=number,
+            path=path,
+            body_bytes=len(http.body),
+            body_digest="sha256:" + hashlib.sha256(http.body).hexdigest(),
+            **facts,
+        )
+
+
+def load_entry(entry: str) -> Any:
+    """Return what ``module:attribute`` names.
+
+    Raises:
+        ImportError, AttributeError: there is no such thing.
+    """
+    module, _, attribute = entry.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def load_fault(spec: FaultSpec) -> Fault:
+    """Return the fault that `spec` names, with its settings."""
+    cls = load_entry(spec.entry)
+    fault: Fault = cls(cls.settings_model(**spec.settings))
+    return fault
+
+
+def _bound_socket(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sys.platform == "darwin":
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listener.bind((HOST, port))
+    return listener
+
+
+def _has_path(wire: Wire, path: str) -> bool:
+    return any(
+        path.startswith(each[:-1]) and "/" not in path[len(each) - 1 :] if each.endswith("/*") else path == each
+        for each in wire.paths
+    )
+
+
+def _digest_of_messages(request: ModelRequest) -> str:
+    def plain(calls: tuple[Call, ...]) -> list[list[str | None]]:
+        return [[each.id, each.name, each.arguments] for each in calls]
+
+    shown = [[each.role, each.text, plain(each.tool_calls), each.tool_call_id] for each in request.messages]
+    return "sha256:" + hashlib.sha256(json.dumps(shown).encode()).hexdigest()
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run one supplier as its specification file says."""
+    spec = SupplierSpec.from_json(Path(arguments[0]).read_text("utf-8"))
+    asyncio.new_event_loop().run_until_complete(Supplier(spec).run())
+    # A name look-up of the upstream may still hang in a thread; nothing of ours is buffered.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

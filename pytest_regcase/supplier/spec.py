@@ -1,0 +1,107 @@
+"""What the parent tells a supplier before it starts: plain frozen dataclasses and their JSON.
+
+Knows no wire, no fault and no record. The child process reads this, so it imports the standard library only.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+OPENAI_CHAT = "pytest_regcase.supplier.wires.openai_chat:OpenAIChat"
+"""The entry of the one wire that the supplier speaks unless it is told others."""
+
+Line = Mapping[str, Any]
+"""One line of ``transcript.jsonl``, as plain JSON."""
+
+
+@dataclass(frozen=True)
+class FaultSpec:
+    """Which fault is injected, from which main request on, and for how many of them."""
+
+    kind: str
+    entry: str
+    """``module:attribute`` of the fault's class."""
+    at_step: int | None = None
+    """Fires when the main conversation asks for this step (or, if that never happens, a later one)."""
+    at_request: int | None = None
+    """Fires at this main request, counted from 1; a retry advances this index and not the step."""
+    lasts: int | None = None
+    """Number of main requests that it hits; None means for ever."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Keyword arguments of the fault's settings dataclass, checked by the parent."""
+
+
+@dataclass(frozen=True)
+class ClosingReply:
+    """What is answered where neither a recorded reply nor the fault is due."""
+
+    text: str | None = "Done."
+    tool_calls: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True)
+class PassThrough:
+    """The real supplier that requests are handed on to."""
+
+    base_url: str
+    """Such as ``https://api.openai.com/v1``; it stands for our own base URL, ``/v1`` included."""
+    wire: str = "openai-chat"
+    api_key_env: str | None = None
+    """Name of the child's own variable that holds the key. The key itself is in no file."""
+
+
+@dataclass(frozen=True)
+class SupplierSpec:
+    """Everything that one supplier process needs to know."""
+
+    wire_log: str
+    t0: float
+    """``time.monotonic()`` of the moment that `t` counts from; one clock for all processes of a machine."""
+    token: str
+    """First part of every path; without it a request is refused."""
+    lines: tuple[Line, ...] = ()
+    """Transcript or script; the complete replies in it are answered in order."""
+    lines_from: Literal["replay", "script"] = "replay"
+    failing_step: int | None = None
+    task_text: str | None = None
+    fault: FaultSpec | None = None
+    after_fault: tuple[Line, ...] = ()
+    closing_reply: ClosingReply = field(default_factory=ClosingReply)
+    pass_through: PassThrough | None = None
+    wires: tuple[str, ...] = (OPENAI_CHAT,)
+    reach: str = "loopback"
+    port: int = 0
+    """Filled in by `SupplierProcess.start`, which holds it."""
+
+    def to_json(self) -> str:
+        """Return the one JSON document that `from_json` reads."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "SupplierSpec":
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: it is no such document.
+        """
+        try:
+            data: dict[str, Any] = json.loads(text)
+            fault, closing, through = data["fault"], data["closing_reply"], data["pass_through"]
+            changes = {
+                "lines": tuple(data["lines"]),
+                "after_fault": tuple(data["after_fault"]),
+                "wires": tuple(data["wires"]),
+                "fault": None if fault is None else FaultSpec(**fault),
+                "closing_reply": ClosingReply(closing["text"], tuple(closing["tool_calls"])),
+                "pass_through": None if through is None else PassThrough(**through),
+            }
+            return cls(**{**data, **changes})
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"Couldn't read the supplier's specification: {error!r}.") from error
+
+
+def new_token() -> str:
+    """Return a path token that nobody can guess."""
+    return secrets.token_urlsafe(16)

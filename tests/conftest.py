@@ -1,0 +1,60 @@
+"""What several test folders need: the shared samples, a Python with real harnesses, a clean environment."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_the_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the runner's own settings out of every test."""
+    for name in ("REGCASE_LEDGER", "PYTEST_ADDOPTS", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of this repository."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def shared_trials() -> Path:
+    """The folder of real failed trials, which lies beside a developer's checkout."""
+    folder = REPOSITORY.parent / "shared" / "trials"
+    if not folder.is_dir():
+        pytest.skip("the folder of real trials (../shared/trials) is not here")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_reference() -> Path:
+    """The folder of reference values, which lies beside a developer's checkout."""
+    folder = REPOSITORY.parent / "shared" / "reference"
+    if not folder.is_dir():
+        pytest.skip("the folder of reference values (../shared/reference) is not here")
+    return folder
+
+
+def need_harness(module: str) -> None:
+    """Skip with the reason when a public agent is not installed; fail where CI promised it."""
+    if importlib.util.find_spec(module) is None:
+        reason = f"needs the `harness` extra: {module} is not installed"
+        if os.environ.get("REGCASE_REQUIRE_HARNESS"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def harness_python() -> str:
+    """A Python that has the openai SDK, mini-swe-agent and Inspect: this one, or the test is skipped."""
+    for module in ("openai", "minisweagent", "inspect_ai"):
+        need_harness(module)
+    return sys.executable

@@ -1,0 +1,133 @@
+"""A small project whose attempts are scripted, so that the plugin is tested without agents and suppliers."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_regcase.case_files import seal_case
+from pytest_regcase.ledger.store import Ledger
+from pytest_regcase.records.attempt import AttemptRecord
+
+PYPROJECT = """\
+[tool.regcase]
+[tool.regcase.agents.default]
+command = ["python", "-m", "pytest_regcase.demo.agent", "--task", "{task_file}", "--out", "{out_dir}"]
+output = "{out_dir}"
+[tool.regcase.agents.other]
+command = ["python", "-m", "other"]
+[tool.regcase.upstream]
+base_url = "http://127.0.0.1:9/v1"
+"""
+
+SIMULATION = """\
+schema = 1
+id = "{id}"
+hypothesis = "deadline"
+title = "the supplier takes the request and never answers"
+cause_status = "hypothesized"
+source_event = "fixture-run"
+[fault]
+kind = "no_answer"
+"""
+
+CASE = """\
+schema = 1
+id = "{id}"
+title = "no answer from step 6 on"
+
+[observation]
+symptom = "model answered step 5, then stopped responding at step 6"
+source_event = "eval-sweep-0412/trial-37"
+cause_status = "unknown"
+failing_step = 6
+{hypotheses}
+[handover]
+owner = "eval-harness-oncall"
+next_decision = "compare the server's own logs for trial 37"
+"""
+
+SCRIPTED = Path(__file__).with_name("scripted_attempts.py")
+"""Becomes the project's conftest.py: it puts a scripted function in the place of `run_attempt`."""
+
+
+class GateProject:
+    """Builds the project in pytester's folder, runs pytest in it, and reads what was left."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.root = pytester.path
+        (self.root / "pyproject.toml").write_text(PYPROJECT)
+        (self.root / "conftest.py").write_text(SCRIPTED.read_text())
+        for name in ("stall-v1", "killed-v1"):
+            self.add_simulation(name)
+        self.script({})
+
+    def add_simulation(self, name: str) -> None:
+        folder = self.root / "fixtures"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.toml").write_text(SIMULATION.format(id=name))
+
+    def add_case(
+        self, case_id: str, simulations: Iterable[str] = ("stall-v1", "killed-v1"), more: str = ""
+    ) -> Path:
+        """Write a sealed case; `more` is text that is added to its end."""
+        hypotheses = "".join(
+            f'\n[[hypotheses]]\nid = "h-{each}"\nsimulations = ["{each}"]\n' for each in simulations
+        )
+        folder = self.root / "cases" / case_id
+        folder.mkdir(parents=True)
+        path = folder / "case.toml"
+        path.write_text(CASE.format(id=case_id, hypotheses=hypotheses))
+        seal_case(path)
+        if more:
+            path.write_text(path.read_text().rstrip("\n") + "\n" + more)
+        return path
+
+    def claim_fix(self, case_id: str) -> None:
+        """Append a claimed fix that names this project's ledger, as `regcase fix` does."""
+        ledger = self.ledger()
+        text = (
+            "\n[[fix]]\nnumber = 1\nrevision = 'r'\n"
+            f"ledger_id = '{ledger.ledger_id}'\nrows = {ledger.row_count()}\n"
+            "at = 2026-01-01T00:00:00Z\nby = 'someone'\n"
+        )
+        ledger.close()
+        path = self.root / "cases" / case_id / "case.toml"
+        path.write_text(path.read_text() + text)
+
+    def script(self, verdicts: dict[str, list[str]]) -> None:
+        """Say what attempts of ``case::scenario`` show, call by call (live: by run); else they are good."""
+        (self.root / "script.json").write_text(json.dumps(verdicts))
+
+    def run(self, *args: str, regcase: bool = True) -> pytest.RunResult:
+        """Run pytest in a process of its own; randomly is off, its seed line would only add noise."""
+        given = ["--regcase"] if regcase else []
+        return self.pytester.runpytest_subprocess("-p", "no:randomly", *given, *args)
+
+    def calls(self) -> list[dict[str, Any]]:
+        """Return the attempts that were started, in order."""
+        path = self.root / "calls.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def ledger(self) -> Ledger:
+        return Ledger.open(f"sqlite:///{self.root / '.regcase' / 'ledger.sqlite3'}")
+
+    def rows(self) -> list[AttemptRecord]:
+        """Return the ledger's rows, or none where no ledger was made."""
+        if not (self.root / ".regcase" / "ledger.sqlite3").exists():
+            return []
+        ledger = self.ledger()
+        try:
+            return [each.record for each in ledger.rows()]
+        finally:
+            ledger.close()
+
+    def verdicts(self) -> dict[str, list[str]]:
+        """Return the ledger's verdicts by ``case::scenario``, in the order of run and try."""
+        found: dict[str, list[str]] = {}
+        for row in sorted(self.rows(), key=lambda each: (each.run, each.try_number)):
+            found.setdefault(f"{row.case_id}::{row.scenario}", []).append(row.verdict)
+        return found

@@ -155,7 +155,7 @@ def no_reply(trial: Trial) -> bool:
 def source_event(trial: Trial) -> str:
     """Return the harness, run, task and attempt, as far as each is recorded, and the event's own id.
 
-    Task ids alone collide. An event id that is a digest is shortened; the source's digests stand whole in the case.
+    Task ids alone collide. An event id that is a digest is shortened; the case holds the source's digests whole.
     """
     harness = (trial.harness or trial.format).split(" ")[0]
     parts = [part for part in (harness, trial.run_id, trial.task_id) if part]

@@ -203,8 +203,6 @@ class AgentProcess:
         if self.done or not select.select([self.fileno()], [], [], seconds)[0]:
             return
         chunk = os.read(self.fileno(), 65536)
-        if not chunk and any(each["say"] == "failed" for each in self._unread):
-            return
         if not chunk:
             self._abandon()
             raise self._broken("it ended before the agent did")
@@ -220,7 +218,7 @@ class AgentProcess:
                 self._exited = message
             case "stragglers":
                 self._stragglers = message["count"]
-            case "done":
+            case "done" | "failed":
                 self.done = True
         self._unread.append(message)
 

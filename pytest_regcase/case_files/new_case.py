@@ -49,7 +49,7 @@ def write_new_case(
     *,
     executable: Collection[str] = (),
 ) -> list[Path]:
-    """Write `case` and `files` (names relative to `folder`) to a new `folder`; return the paths, the case file first.
+    """Write `case` and `files` (names relative to it) to a new `folder`; return the paths, the case file first.
 
     The digests of files below ``recorded/`` go into the observation, except those that a person may replace (the
     work tree, a script, replies after a fault). The observation is sealed. Everything is written to a folder
@@ -80,9 +80,12 @@ def write_new_case(
         check_case(toml, draft)
         # POSIX renames a folder onto an empty one, and onto no other: whoever was faster keeps theirs.
         draft.rename(folder)
-    except BaseException:
+    except FileError as error:
+        # The draft is gone by the time that someone reads this.
+        where = [each.replace(shown(draft), shown(folder)) for each in error.problems]
+        raise type(error)(where) from None
+    finally:
         shutil.rmtree(draft, ignore_errors=True)
-        raise
     return [folder / CASE_FILE, *(folder / name for name in files)]
 
 

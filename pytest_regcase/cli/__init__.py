@@ -25,6 +25,8 @@ COMMANDS = {
 """Command name -> its line in the overview. Each lives in the module of its name, under its name."""
 
 INTERRUPTED = 130
+READER_LEFT = 141
+"""As a shell reports SIGPIPE: what was to be said is not known to have been read, so it is no 0."""
 OWN_FAILURE = 4
 USAGE = 2
 
@@ -40,6 +42,14 @@ class _Lazy(click.Group):
             return None
         command = getattr(import_module(f"pytest_regcase.cli.{cmd_name}"), cmd_name)
         return command if isinstance(command, click.Command) else None
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Python would complain once more when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(READER_LEFT) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -82,10 +92,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return USAGE
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else OWN_FAILURE if error.code else 0
     except OSError as error:

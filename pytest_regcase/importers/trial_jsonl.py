@@ -139,7 +139,7 @@ class _Lines:
         rest = {key: value for key, value in record.items() if key != "kind" and value is not None}
         try:
             if kind == "step":
-                self.steps.append(TranscriptLine.model_validate_json(json.dumps(rest)))
+                self.steps.append(TranscriptLine.model_validate_json(json.dumps(self._timed(number, rest))))
             elif kind == "model_call":
                 self._model_call(rest)
             elif kind == "error":
@@ -163,6 +163,16 @@ class _Lines:
             place = ".".join(str(each) for each in first["loc"])
             self.bad(number, f"{place}: {first['msg']}")
 
+    def _timed(self, number: int, record: dict[str, Any]) -> dict[str, Any]:
+        """Leave a time out that names no point in time."""
+        if "at" not in record:
+            return record
+        at = moment(record["at"])
+        if at is None:
+            self.missing.append(f"line {number}: its time has no offset, or is no time, and is left out")
+            return {key: value for key, value in record.items() if key != "at"}
+        return {**record, "at": at.isoformat()}
+
     def _model_call(self, record: Mapping[str, Any]) -> None:
         self.calls += 1
         failure = filled(record.get("error"))
@@ -171,11 +181,8 @@ class _Lines:
         step = whole(record.get("step"))
         if step is None or step < 0:
             step = replies_in(self.steps) + 1
-        last = self.steps[-1] if self.steps else None
-        if last is None or last.error != failure or last.step != step:
-            self.steps.append(
-                TranscriptLine(step=step, role="assistant", error=failure, at=moment(record.get("at")))
-            )
+        # Step 0 is a call outside the conversation.
+        self.steps.append(TranscriptLine(step=step, role="assistant", error=failure, at=moment(record.get("at"))))
 
     def trial(self, identity: Mapping[str, Any], source: Path) -> Trial:
         if self._bad > _SHOWN_BAD_LINES:

@@ -6,7 +6,8 @@ Knows the zip container; knows no trial format. Member names are labels, never p
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
@@ -57,7 +58,9 @@ class ZipMembers:
         if info.flag_bits & 0x1:
             raise refused("encrypted", self.path, f"its member {name!r} is encrypted", "Give an unencrypted log.")
         try:
-            content = b"".join(self._bounded(info, self._pieces(info)))
+            # Closed at once when a limit stops it: a generator that is left alone keeps its file open.
+            with closing(self._pieces(info)) as pieces:
+                content = b"".join(self._bounded(info, pieces))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, struct.error) as error:
             raise self._damaged(name) from error
         except NotImplementedError as error:
@@ -81,7 +84,7 @@ class ZipMembers:
     def __exit__(self, *_: "type[BaseException] | BaseException | TracebackType | None") -> None:
         self.close()
 
-    def _pieces(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    def _pieces(self, info: zipfile.ZipInfo) -> Generator[bytes, None, None]:
         if info.compress_type == _ZSTANDARD:
             yield from self._zstandard_pieces(info)
             return

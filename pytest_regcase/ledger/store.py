@@ -169,7 +169,7 @@ class Ledger:
                 for start in range(0, len(ids), _IN_LIST_LIMIT)
             ]
         with self._read():
-            found = [row for each in queries for row in self._connection.execute(each).tuples()]
+            found = [(row.seq, row.record) for each in queries for row in self._connection.execute(each)]
         return [LedgerRow(seq, AttemptRecord.model_validate_json(record)) for seq, record in sorted(found)]
 
     def row_count(self) -> int:
@@ -297,7 +297,7 @@ def _columns(record: AttemptRecord) -> dict[str, Any]:
         "fresh": None if record.draw is None else record.draw.fresh,
         "source": None if record.draw is None else record.draw.source,
         "folder": None if record.folder is None else _text(record.folder),
-        "record": _json(record.to_plain()),
+        "record": _record_json(record),
         "invalidated_at": None,
         "invalidated_why": None,
     }
@@ -310,6 +310,13 @@ def _text(text: str) -> str:
 
 def _time(at: datetime) -> str:
     return at.isoformat()
+
+
+def _record_json(record: AttemptRecord) -> str:
+    try:
+        return record.model_dump_json(by_alias=True)
+    except ValueError:  # a lone surrogate
+        return _json(record.to_plain())
 
 
 def _json(value: object) -> str:

@@ -100,20 +100,23 @@ class Controller:
         # Nothing runs from here on; a signal must not cost the summary.
         self._termination.ignore()
         yield
-        decision = self._decide()
-        self._decision = decision
-        self._keep(decision)
-        red = decision.decision != "pass" or bool(self._troubles)
-        if red and session.exitstatus == pytest.ExitCode.OK:
+        try:
+            self._decision = self._decide()
+            self._keep(self._decision)
+        except LedgerError as error:
+            self._troubles.append(error.text)
+        green = self._decision is not None and self._decision.decision == "pass" and not self._troubles
+        if not green and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the decision that was made, not another one."""
-        if self._decision is None:
-            return
-        terminalreporter.section("regcase")
-        colour = terminalreporter.hasmarkup
-        for line in [*self._troubles, *summary_lines(self._decision, self._attempts, colour=colour)]:
+        lines = list(self._troubles)
+        if self._decision is not None:
+            lines += summary_lines(self._decision, self._attempts, colour=terminalreporter.hasmarkup)
+        if lines:
+            terminalreporter.section("regcase")
+        for line in lines:
             terminalreporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
@@ -189,15 +192,12 @@ class Controller:
 
     def _keep(self, decision: GateDecision) -> None:
         """Finish the session's row, unless it was interrupted: one without an end is unproven for good."""
-        now = datetime.now(UTC)
-        try:
-            if not (self._interrupted or self._troubles):
-                self._ledger.finish_session(self._row.session_id, now)
-            self._ledger.save_decision(decision, at=now, revision=self._revision)
-        except LedgerError as error:
-            self._troubles.append(error.text)
         if self._report is not None:
             try:
                 self._report.write(decision, self._attempts)
             except OSError as error:
                 self._troubles.append(f"Couldn't write the report {self._report.path}: {error}.")
+        now = datetime.now(UTC)
+        self._ledger.save_decision(decision, at=now, revision=self._revision)
+        if not (self._interrupted or self._troubles):
+            self._ledger.finish_session(self._row.session_id, now)

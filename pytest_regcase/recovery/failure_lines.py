@@ -10,8 +10,8 @@ from collections.abc import Iterable
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _EXCEPTION = re.compile(
     r"\b(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout|TimedOut|Refused|Interrupt)\b(?=\s*[:(<]|\s*$|\s+-\s)"
-    r"|^\s*Traceback \(most recent call last\)"
 )
+_TRACEBACK = re.compile(r"^\W*Traceback \(most recent call last\)")
 _STATUS = re.compile(
     r"\bHTTP(?:/\d(?:\.\d)?)?\W{1,3}[45]\d\d\b|\b(?:status|status[ _]code|error code|code)\W{1,4}[45]\d\d\b",
     re.IGNORECASE,
@@ -51,7 +51,7 @@ def quote_of(text: str) -> str:
 def says_failure(line: str) -> bool:
     """Say whether one line says that something failed: an exception, an HTTP error status, or words for it."""
     plain = _ANSI.sub("", line)
-    if _EXCEPTION.search(plain) or _STATUS.search(plain):
+    if _EXCEPTION.search(plain) or _STATUS.search(plain) or _TRACEBACK.search(plain):
         return True
     return _WORDS.search(_NOTHING.sub(" ", _SETTING.sub(" ", plain))) is not None
 
@@ -59,24 +59,34 @@ def says_failure(line: str) -> bool:
 def failure_in(text: str, known: Iterable[str] = ()) -> str | None:
     r"""Return the first line of `text` that says a failure, or None.
 
-    Lines that only repeat a `known` text (the task, a tool result, a reply, a diff) are passed over. A ``\n``
-    spelt out, as inside JSON, ends a line too.
+    Of a traceback the last exception is quoted. Lines that only repeat a `known` text (the task, a tool result, a
+    reply, a diff) are passed over. A ``\n`` spelt out, as inside JSON, ends a line too.
     """
+    lines = _lines(text)
     known_lines: set[str] | None = None
-    for line in _lines(text):
+    for number, line in enumerate(lines):
         if not says_failure(line):
             continue
         if known_lines is None:
             known_lines = {_bare(each) for one in known for each in _lines(one)} - {""}
-        rest = _bare(line)
-        if rest in known_lines:
-            continue
-        for repeated in known_lines:
-            if len(repeated) >= 8 and repeated in rest:
-                rest = rest.replace(repeated, " ")
-        if says_failure(rest):
-            return quote_of(line)
+        if _says_something_new(_bare(line), known_lines):
+            return quote_of(_exception_of(lines[number:]) if _TRACEBACK.search(line) else line)
     return None
+
+
+def _says_something_new(line: str, known_lines: set[str]) -> bool:
+    if line in known_lines:
+        return False
+    for repeated in known_lines:
+        if len(repeated) >= 8 and repeated in line:
+            line = line.replace(repeated, " ")
+    return says_failure(line)
+
+
+def _exception_of(traceback: list[str]) -> str:
+    """Return the last line that stands at the left and names an exception; the first line where none does."""
+    named = [line for line in traceback if line[:1].strip() and _EXCEPTION.search(line)]
+    return named[-1] if named else traceback[0]
 
 
 def _lines(text: str) -> list[str]:

@@ -33,7 +33,8 @@ def judge(expected: ExpectedRecovery, observed: Observed, symptom: SymptomMatch 
     `symptom` is read for live attempts only. An attempt without an upstream is for the session to mark.
     """
     if observed.exit.ended_by == "cut-short":
-        return _inconclusive("cut-short", "the session ended before the attempt did")
+        findings = findings_of(expected, observed) if observed.kind == "simulation" else ()
+        return _inconclusive("cut-short", "the session ended before the attempt did", findings)
     if observed.kind == "live":
         live = judge_live(observed, symptom)
         return Judgement(verdict=live.verdict, reason=live.reason, inconclusive=live.inconclusive)

@@ -84,9 +84,14 @@ def _supplier_failure(observed: Observed) -> str | None:
 
 def _answered(observed: Observed) -> int:
     """Count the model's replies: on the wire where it was ours, else in the transcript of a sweep."""
-    if observed.wire.requests:
+    if not _of_sweep(observed):
         return len(complete_replies(observed))
     return sum(not answer.empty for answer in transcript_answers(observed))
+
+
+def _of_sweep(observed: Observed) -> bool:
+    """Say whether it is a trial of someone's sweep: no process of ours ran, and no request came to us."""
+    return not observed.wire.requests and observed.exit.code is None and observed.exit.signal is None
 
 
 def _differs(observed: Observed, symptom: SymptomMatch) -> str | None:
@@ -131,7 +136,7 @@ def _error_matches(observed: Observed, pattern: str) -> bool:
 def _left_unanswered(observed: Observed) -> bool:
     """Say whether the last model call got no reply."""
     wire = observed.wire
-    if wire.requests:
+    if not _of_sweep(observed):
         return wire.open_at_end > 0 or wire.steps_reached > len(complete_replies(observed))
     trial = observed.artefact
     if trial is None:

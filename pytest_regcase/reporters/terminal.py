@@ -6,12 +6,14 @@ last the reasons and the decision. The same lines for the same facts, with and w
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Literal
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.decision import CaseResult, Claim, GateDecision, Reason, ScenarioResult
 from pytest_regcase.reporters.layout import BOLD, GREEN, RED, YELLOW, painted, wrapped
 from pytest_regcase.reporters.next_steps import next_steps
+from pytest_regcase.rules.gate import SEEN_TO_BE_WRONG
 
 Result = Literal["passed", "broken", "flaky", "inconclusive", "not-run", "counted"]
 
@@ -66,6 +68,10 @@ def _table(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
             lines.extend(_row(case, scenario, name_width, width, colour=colour))
         if not case.scenarios:
             lines.append("  nothing was planned")
+    for each in decision.reasons:
+        if each.code == "invalid-case":
+            name = " " * 2 + painted("INVALID", RED, colour=colour)
+            lines.extend([*wrapped(each.case_id or "", width, then="    "), name])
     return lines
 
 
@@ -124,9 +130,11 @@ def _scenarios(
 
 def _scenario(case: CaseResult, scenario: ScenarioResult, made: list[AttemptRecord], width: int) -> Iterator[str]:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(scenario.counts.items()))
-    tries = "attempt" if scenario.run == 1 else "attempts"
     yield from wrapped(
-        f"{case.case_id}, {scenario.name}: {scenario.run} {tries} ({counts})", width, first="  ", then="      "
+        f"{case.case_id}, {scenario.name}: {_many(scenario.run, 'attempt')} ({counts})",
+        width,
+        first="  ",
+        then="      ",
     )
     shown = _telling(scenario, made)
     if scenario.result == "inconclusive":
@@ -167,25 +175,34 @@ def _claims(decision: GateDecision, width: int) -> list[str]:
 
 def _claim(case_id: str, claim: Claim) -> Iterator[str]:
     yield f"{case_id}, fix {claim.fix_number}: {claim.clean} of {claim.need} clean live runs{_stopped(claim)}"
-    if claim.clean:
-        yield f"{claim.fresh} fresh draws, {claim.distinct} distinct transcripts, in {claim.sessions} sessions"
-    yield (
-        f"{claim.need} clean runs rule out a rate of {claim.max_rate} or more at risk {claim.risk}:"
-        f" (1 - {claim.max_rate})^{claim.need} <= {claim.risk}"
-    )
+    if claim.refuted_by_run is not None:
+        return
+    if claim.max_rate is not None:
+        left = 1 - Decimal(claim.max_rate)
+        yield (
+            f"{claim.need} rule out a {_percent(claim.max_rate)} rate at {_percent(claim.risk)} risk:"
+            f" {left}^{claim.need} = {left**claim.need:.4f}"
+        )
     if claim.kind == "BOUNDED":
-        yield f"BOUNDED: the failure rate is below {claim.max_rate} (upper bound {claim.bound})"
+        yield f"BOUNDED: failure rate below {_percent(claim.max_rate or '')}, upper bound {claim.bound}"
     elif claim.bound is not None:
-        yield f"so far, at this look only: the rate is below {claim.bound}"
+        yield f"upper bound so far, at this look only: {claim.bound}"
+    if claim.clean:
+        yield f"fresh draws {claim.fresh}, distinct transcripts {claim.distinct}, sessions {claim.sessions}"
     if claim.missing:
         named = ", ".join(str(each) for each in claim.missing[:5])
         more = f" and {len(claim.missing) - 5} more" if len(claim.missing) > 5 else ""
-        yield f"no conclusive run yet for number {named}{more}; they are made again under the same number"
+        yield f"to be made again, since they proved nothing: run {named}{more}"
     if claim.would_pass_unchanged is not None:
         percent = float(claim.would_pass_unchanged) * 100
         yield f"if nothing had changed, {claim.need} clean runs would still happen {percent:.2g} % of the time"
     if claim.fix_number > 1 and claim.risk_over_fixes is not None:
-        yield f"risk that one of {claim.fix_number} fixes passes by luck: {claim.risk_over_fixes}"
+        yield f"risk that one of {claim.fix_number} fixes passes by luck: {_percent(claim.risk_over_fixes)}"
+
+
+def _percent(rate: str) -> str:
+    """Return a decimal string as percent: "0.10" is "10 %"."""
+    return f"{(Decimal(rate) * 100).normalize():f} %"
 
 
 def _quarantined(decision: GateDecision, width: int) -> list[str]:
@@ -199,7 +216,11 @@ def _quarantined(decision: GateDecision, width: int) -> list[str]:
 
 
 def _next(decision: GateDecision, width: int) -> list[str]:
-    lines = [line for text in next_steps(decision) for line in wrapped(text, width, first="  - ")]
+    lines: list[str] = []
+    for step in next_steps(decision):
+        lines.extend(wrapped(step.text + (":" if step.command else ""), width, first="  - "))
+        if step.command is not None:
+            lines.extend(wrapped(step.command, width, first="      "))
     return ["Next", *lines] if lines else []
 
 
@@ -208,9 +229,9 @@ def _reasons(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
     for each in decision.reasons:
         if not each.red and each.code in _SHOWN_ELSEWHERE:
             continue
-        mark = f"  {'RED' if each.red else 'note'}   "[:8]
+        kind = "note" if not each.red else "FAIL" if each.code in SEEN_TO_BE_WRONG else "UNPROVEN"
         for index, text in enumerate(_texts(each)):
-            lines.extend(wrapped(text, width, first=mark if index == 0 else " " * 8))
+            lines.extend(wrapped(text, width, first=f"  {'' if index else kind:<8}  "))
     head = f"{decision.decision.upper()} (profile {decision.profile}, {decision.policy}): {_counted(decision)}"
     first, *others = wrapped(head, width, then="    ")
     return [
@@ -221,14 +242,25 @@ def _reasons(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
 
 
 def _texts(reason: Reason) -> list[str]:
-    """The reason's lines; a file error has one a problem, and names its file already."""
+    """The reason's lines; those of a file error name their file themselves."""
     first, *others = reason.text.splitlines() or [""]
-    return [f"{reason.case_id}: {first}" if reason.case_id is not None else first, *others]
+    if reason.case_id is not None and not first.startswith(reason.case_id):
+        first = f"{reason.case_id}: {first}"
+    return [first, *others]
 
 
 def _counted(decision: GateDecision) -> str:
-    checks = [each for case in decision.cases for each in case.scenarios if each.name != "live"]
-    results = Counter(each.result for each in checks)
+    gating = [case for case in decision.cases if not case.quarantined]
+    results = Counter(each.result for case in gating for each in case.scenarios if each.name != "live")
     named = [f"{results[key]} {word.lower()}" for key, (word, _) in WORDS.items() if results[key]]
-    cases = f"{len(decision.cases)} case{'' if len(decision.cases) == 1 else 's'}"
-    return f"{cases}, {len(checks)} check{'' if len(checks) == 1 else 's'}: {', '.join(named) or 'none'}"
+    parts = [
+        _many(len(decision.cases), "case"),
+        f"{_many(results.total(), 'check')}: {', '.join(named) or 'none'}",
+    ]
+    if len(gating) < len(decision.cases):
+        parts.append(f"{len(decision.cases) - len(gating)} quarantined beside them")
+    return ", ".join(parts)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

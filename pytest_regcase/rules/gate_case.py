@@ -102,9 +102,9 @@ def _live_reasons(case: CaseInputs, live: LiveStanding, state: CaseState, inputs
     if live.identical:
         text = "all clean live runs gave the same transcript; they may be one draw repeated"
         reasons.append(Reason(code="identical-transcripts", case_id=name, text=text, red=False))
-    proved_nothing = [each for each in live.inconclusive_now if not live.stopped_before(each)]
-    if proved_nothing:
-        text = f"{len(proved_nothing)} live runs of this session proved nothing ({live.why_inconclusive})"
+    if live.inconclusive_now:
+        count = len(live.inconclusive_now)
+        text = f"{count} live run{'s' * (count > 1)} of this session proved nothing ({live.why_inconclusive})"
         reasons.append(Reason(code="live-inconclusive", case_id=name, text=text))
     return reasons
 

@@ -30,7 +30,7 @@ class LiveStanding:
     counted: Mapping[int, LiveRow] | None = None
     """Run number -> the row that counts for it, up to the run that stopped the others."""
     inconclusive_now: tuple[int, ...] = ()
-    """Numbers of this session's planned live runs that were made and proved nothing."""
+    """Numbers of this session's planned live runs that proved nothing, none behind the stopping run."""
     why_inconclusive: str = ""
 
     @property
@@ -50,16 +50,22 @@ class LiveStanding:
 
 def live_standing(case: CaseInputs) -> LiveStanding:
     """Return where the live runs stand, read in run order up to the first failed one."""
-    inconclusive, why = _inconclusive_now(case)
     fix = last_fix(case.case)
     if fix is None:
+        inconclusive, why = _inconclusive_now(case, None)
         return LiveStanding(inconclusive_now=inconclusive, why_inconclusive=why)
     pass_over = case.case.expected_recovery.other_failures == "pass-over"
     rule, rows = case.rule, case.live
     plan = plan_for(case.plan, rule.max_failure_rate, rule.risk)
     result = decide(plan, history_of(rows, pass_over=pass_over))
-    counted = _counted(rows, result.refuted_by_run, pass_over)
-    clean = [row for row in counted.values() if row.verdict == "clean" and row.fresh]
+    inconclusive, why = _inconclusive_now(case, result.refuted_by_run)
+    recurred_run = min((row.run for row in rows if row.verdict == "recurred"), default=None)
+    counted = _counted(rows, result.refuted_by_run or recurred_run, pass_over)
+    clean = [
+        row
+        for row in counted.values()
+        if row.verdict == "clean" and row.fresh and row.run <= (result.settled_by_run or row.run)
+    ]
     digests = {row.response_digest for row in clean if row.response_digest is not None}
     identical = len(clean) > 1 and len(digests) == 1
     # Where the model's output is the symptom, one transcript repeated is one draw, not many.
@@ -90,7 +96,7 @@ def live_standing(case: CaseInputs) -> LiveStanding:
     return LiveStanding(
         claim=claim,
         result=result,
-        recurred_run=min((row.run for row in rows if row.verdict == "recurred"), default=None),
+        recurred_run=recurred_run,
         identical=identical,
         counted=counted,
         inconclusive_now=inconclusive,
@@ -125,8 +131,9 @@ def _counted(rows: tuple[LiveRow, ...], stopped_by: int | None, pass_over: bool)
     return dict(sorted(counted.items()))
 
 
-def _inconclusive_now(case: CaseInputs) -> tuple[tuple[int, ...], str]:
-    made = [each for each in case.checks if each.kind == "live" and each.tries]
+def _inconclusive_now(case: CaseInputs, stopped_by: int | None) -> tuple[tuple[int, ...], str]:
+    due = [each for each in case.checks if each.kind == "live" and (stopped_by is None or each.run < stopped_by)]
+    made = [each for each in due if each.tries]
     nothing = [each for each in made if all(row.verdict == "inconclusive" for row in each.tries)]
     reasons: set[InconclusiveReason] = {
         row.inconclusive for each in nothing for row in each.tries if row.inconclusive is not None

@@ -38,6 +38,8 @@ class SequentialResult(Record):
     """Clean runs that claim under the plan if no (further) run fails."""
     refuted_by_run: int | None = None
     """The first failed run, also when an unknown run below it leaves the result undecided."""
+    settled_by_run: int | None = None
+    """The run at which the plan is settled, where no unknown one lies below; None: undecided."""
     missing: Many[int] = ()
     """Numbers without a conclusive run below the run that settles it, or below the highest one made."""
 
@@ -104,11 +106,11 @@ def decide(plan: Plan, history: Mapping[int, RunOutcome]) -> SequentialResult:
             failures += 1
             first_failure = first_failure or number
             if failures >= len(plan.bounds):
-                return _settled("refuted", plan, clean, failures, first_failure, missing)
+                return _settled("refuted", plan, clean, failures, first_failure, number, missing)
         else:
             clean += 1
         if decided >= plan.bounds[failures]:
-            return _settled("accepted", plan, clean, failures, first_failure, missing)
+            return _settled("accepted", plan, clean, failures, first_failure, number, missing)
     return SequentialResult(
         outcome="undecided",
         clean=clean,
@@ -124,6 +126,7 @@ def _settled(
     clean: int,
     failures: int,
     failure: int | None,
+    number: int,
     missing: list[int],
 ) -> SequentialResult:
     return SequentialResult(
@@ -131,6 +134,7 @@ def _settled(
         clean=clean,
         need=_need(plan, failures),
         refuted_by_run=failure,
+        settled_by_run=None if missing else number,
         missing=tuple(missing),
     )
 

@@ -161,7 +161,8 @@ class _Attempt:
             read_wire_log(self.wire_log),
             declares=self._declares(),
             ended_by_us_at=seen.ended_by_us_at,
-            last_step=self._failing_step(),
+            last_step=self._last_recorded_step(),
+            failing_step=self._failing_step(),
         )
         return self._judged(facts, exit_, ended_at, seen, launch.placeholders)
 
@@ -207,11 +208,12 @@ class _Attempt:
 
     def _failing_step(self) -> int | None:
         """The step at which the recorded trial failed; where that is unknown, the one after the last reply."""
-        case = self.begun.loaded.case
-        if case.observation.failing_step is not None:
-            return case.observation.failing_step
-        steps = [line.step for line in self.begun.loaded.reply_lines() if line.is_reply]
-        return max(steps) + 1 if steps else None
+        recorded = self.begun.loaded.case.observation.failing_step
+        last = self._last_recorded_step()
+        return recorded if recorded is not None or last is None else last + 1
+
+    def _last_recorded_step(self) -> int | None:
+        return max((line.step for line in self.begun.loaded.reply_lines() if line.is_reply), default=None)
 
     def _budgets(self) -> Budgets:
         config = self.config

@@ -4,9 +4,10 @@ Imports no fault before it is needed; the registry finds them.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import MISSING, fields
+from typing import Any, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, ValidationError, create_model
 
 from pytest_regcase import registry
 from pytest_regcase.errors import FileError
@@ -59,12 +60,16 @@ def check_settings(simulation: Simulation) -> dict[str, Any]:
     kind = simulation.fault.kind
     cls = registry.load("faults", kind)
     given = dict(simulation.fault.settings)
-    # A plain dataclass takes no pydantic configuration of its own, and TypeAdapter refuses one beside it.
-    model = type(f"{kind}Settings", (cls.settings_model,), {"__pydantic_config__": _STRICT})
+    hints = get_type_hints(cls.settings_model)
+    wanted: dict[str, Any] = {
+        each.name: (hints[each.name], ... if each.default is MISSING and each.default_factory is MISSING else None)
+        for each in fields(cls.settings_model)
+    }
+    model = create_model(kind, __config__=ConfigDict(strict=True, extra="forbid"), **wanted)
     try:
-        TypeAdapter(model).validate_python(given)
+        model.model_validate(given)
     except ValidationError as error:
-        known = ", ".join(cls.settings_model.__dataclass_fields__) or "none"
+        known = ", ".join(hints) or "no settings"
         raise FileError(
             [
                 f"simulation {simulation.id}: fault.settings.{'.'.join(map(str, each['loc']))}: {each['msg']};"
@@ -90,6 +95,3 @@ def declares_for(simulation: Simulation) -> Callable[[str, bool], Delivery | Not
 def wire_entries() -> tuple[str, ...]:
     """Return the entries of all registered wires, for `SupplierSpec.wires`."""
     return tuple(point.value for point in registry.names("wires").values())
-
-
-_STRICT = ConfigDict(strict=True, extra="forbid")

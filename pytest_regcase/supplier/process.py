@@ -47,13 +47,14 @@ class SupplierProcess:
         self._messages: list[dict[str, Any]] = []
         self._stopping = False
         self._killed_by_us = False
+        self._may_die = False
 
     @classmethod
     def start(cls, spec: SupplierSpec, *, env_key: str | None = None) -> Self:
         """Start a supplier and return once it listens.
 
         `env_key` is the name of our own variable that holds the upstream's key. Its value goes into the child's
-        variable that `spec.pass_through` names and nowhere else; where it is not set, requests go up without a key.
+        variable that `spec.pass_through` names and nowhere else; where it is not set, none is sent upstream.
         The specification is written as ``supplier.json`` beside the wire log.
 
         Raises:
@@ -113,6 +114,11 @@ class SupplierProcess:
         """The base URL for clients that add ``/v1`` themselves."""
         return f"http://127.0.0.1:{self.port}/{self.spec.token}"
 
+    @property
+    def closed(self) -> bool:
+        """Say whether the child is gone and reaped."""
+        return self.exit_code is not None
+
     def fileno(self) -> int:
         """Return what a selector waits on: readable when there are messages, or when the child is gone.
 
@@ -143,6 +149,7 @@ class SupplierProcess:
     def proceed(self) -> None:
         """Let the supplier send the fault that it announced with ``first-fault``."""
         assert self._child.stdin is not None
+        self._may_die = True
         with contextlib.suppress(OSError, ValueError):
             self._child.stdin.write(b"proceed\n")
             self._child.stdin.flush()
@@ -188,14 +195,20 @@ class SupplierProcess:
 
     def _reap(self) -> None:
         self.exit_code = self._child.wait()
+        killed = self.exit_code == -signal.SIGKILL
         log = WireLog(self.spec.wire_log, self.spec.t0)
         try:
-            if self.exit_code == -signal.SIGKILL:
+            if killed:
+                # Only a fault that was let go may kill; a kernel short of memory is somebody else.
+                by = "us" if self._killed_by_us else "fault" if self._may_die else "other"
                 # Seen after the fact: a connect tells whether the port is really dead.
-                log.write("killed", by="us" if self._killed_by_us else "fault", connect=_try_connect(self.port))
+                log.write("killed", by=by, connect=_try_connect(self.port))
             t = log.write("exited", code=self.exit_code)
         finally:
             log.close()
+        if not self._stopping and not (killed and self._may_die):
+            text = f"the supplier ended with {self.exit_code} in the middle of the attempt"
+            self._messages.append({"say": "trouble", "t": t, "text": text})
         self._messages.append({"say": "exited", "t": t, "code": self.exit_code})
 
 

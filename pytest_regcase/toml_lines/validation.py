@@ -138,7 +138,10 @@ def _wrong(place: Key, table: Key, branches: Sequence[_Complaint]) -> str:
         return f"{dotted(place)}: {says}" if place else says
     if first.loc[-1:] == ("[key]",):
         return f'unknown key "{first.found}" in [{dotted((table + first.loc)[:-2])}]; allowed: {_limit(first)}'
-    limits = dict.fromkeys(_limit(each) for each in branches)
+    key = ("[key]",)
+    limits = dict.fromkeys(
+        f"a table with the key {_limit(each)}" if each.loc[-1:] == key else _limit(each) for each in branches
+    )
     return f"{dotted(place) or 'the whole'} = {_value(first.found)}; allowed: {' or '.join(limits)}"
 
 
@@ -169,10 +172,10 @@ _LIMITS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "string_too_short": lambda _: "text, not an empty string",
     "string_too_long": lambda context: f"at most {context['max_length']} characters",
-    "greater_than_equal": lambda context: f"{context['ge']} or more",
-    "greater_than": lambda context: f"more than {context['gt']}",
-    "less_than_equal": lambda context: f"at most {context['le']}",
-    "less_than": lambda context: f"less than {context['lt']}",
+    "greater_than_equal": lambda context: f"{context['ge']:g} or more",
+    "greater_than": lambda context: f"more than {context['gt']:g}",
+    "less_than_equal": lambda context: f"at most {context['le']:g}",
+    "less_than": lambda context: f"less than {context['lt']:g}",
 }
 
 

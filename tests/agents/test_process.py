@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.conftest import Start
-from tests.agents.waiting import is_gone, until
 
 from pytest_regcase.agents.launch import Launch, Places
 from pytest_regcase.agents.process import AgentProcess, run_cleanup
 from pytest_regcase.errors import MachineryError
+from tests.agents.conftest import Start
+from tests.agents.waiting import is_gone, until
 
 needs_proc = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="a subreaper is a thing of Linux; elsewhere the group is ended"
 )
 HANG = "import time; time.sleep(600)"
-DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+DEAF = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print('deaf', flush=True)
+time.sleep(600)
+"""
 
 
 def all_messages(process: AgentProcess) -> list[dict[str, Any]]:
@@ -217,7 +222,9 @@ def test_its_pipes_reach_no_other_child(start: Start) -> None:
 
 
 def test_the_agent_inherits_no_file_but_its_three(start: Start, places: Places) -> None:
-    process = start("import os; print(sorted(int(n) for n in os.listdir('/dev/fd') if os.path.exists(f'/dev/fd/{n}')))")
+    process = start(
+        "import os; print(sorted(int(n) for n in os.listdir('/dev/fd') if os.path.exists(f'/dev/fd/{n}')))"
+    )
     assert process.wait(30)
     assert places.stdout.read_text().strip() == "[0, 1, 2]"
 
@@ -235,10 +242,10 @@ def test_the_supervisor_holds_no_variable_of_ours(
     assert "hunter2" not in places.stdout.read_text()
 
 
-@pytest.mark.parametrize(("mode", "says"), [(None, "No such file"), (0o644, "Permission denied"), (0o755, "Exec format")])
-def test_a_program_that_cannot_be_started_is_broken_machinery(
-    places: Places, mode: int | None, says: str
-) -> None:
+@pytest.mark.parametrize(
+    ("mode", "says"), [(None, "No such file"), (0o644, "Permission denied"), (0o755, "Exec format")]
+)
+def test_a_program_that_cannot_be_started_is_broken_machinery(places: Places, mode: int | None, says: str) -> None:
     program = places.folder / "program"
     if mode is not None:
         program.write_text("no program\n")

@@ -25,7 +25,7 @@ hypothesis = "deadline"
 stance = "supports"
 file = "server.log"
 lines = "12-14"
-digest = "sha256:{0}"
+digest = "sha256:{}"
 quote = "deadline exceeded"
 why = "the server says so"
 who = "mina"
@@ -58,7 +58,7 @@ def test_a_folder_stands_for_its_case_file(write_case: WriteCase) -> None:
 
 def test_an_unsealed_case_names_the_command(write_case: WriteCase) -> None:
     path = write_case(sealed=False)
-    with pytest.raises(SealError, match="run `regcase seal .*case.toml`"):
+    with pytest.raises(SealError, match=r"run `regcase seal .*case\.toml`"):
         load_case(path)
 
 
@@ -263,7 +263,7 @@ class TestCaseDigest:
             '[[hypotheses]]\nid = "deadline"\nsimulations = ["deadline-no-answer-v1"]\n',
             '[quarantine]\nowner = "a"\nreason = "b"\nkind = "flaky"\nsince = 2026-01-01\nexpires = 2026-02-01\n',
             '[baseline]\nfailures = 1\ntrials = 2\nkind = "fresh"\n',
-            '[[fix]]\nnumber = 1\nrevision = "r"\nledger_id = "l"\nrows = 0\nat = 2026-01-01T00:00:00Z\nby = "b"\n',
+            '[[fix]]\nnumber = 1\nrevision = "r"\nledger_id = "l"\nrows = 0\nat = 2026-01-01 00:00:00Z\nby="b"\n',
             '[[amendments]]\nwhat = "a"\nwhy = "b"\nwho = "c"\nat = 2026-01-01T00:00:00Z\n',
             '[[reopened]]\nat = 2026-01-01T00:00:00Z\nby = "b"\nwhy = "c"\n',
         ],

@@ -83,9 +83,8 @@ def _do(verdict: str) -> None:
     if verdict == "interrupt":
         raise KeyboardInterrupt
     if verdict == "terminate-pytest":
-        os.kill(
-            int(os.environ["PYTEST_XDIST_CONTROLLER"]) if "PYTEST_XDIST_WORKER" in os.environ else os.getpid(), 15
-        )
+        # A worker is a child of its controller.
+        os.kill(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid(), signal.SIGTERM)
         time.sleep(30)
 
 

@@ -71,7 +71,7 @@ def test_what_the_tries_make_of_the_decision(
     project.add_case("trial-37", ["stall-v1"])
     project.script({"trial-37::stall-v1": verdicts})
     result = project.run("-q")
-    result.stdout.fnmatch_lines([f"*{decision}*"])
+    result.stdout.fnmatch_lines([f"{decision.upper()} (*"])
     assert result.ret == (pytest.ExitCode.OK if decision == "pass" else pytest.ExitCode.TESTS_FAILED)
     # The visible outcome says the same, so that nobody who reads only that is misled.
     assert ("failed" in result.parseoutcomes()) == (decision != "pass")

@@ -44,7 +44,7 @@ def test_an_attempt_that_cannot_be_stored_is_kept_beside_and_the_run_is_unproven
     conftest.write_text(conftest.read_text() + BREAKS)
     result = project.run(*parallel)
     assert result.ret != pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["*= regcase =*", "*disk full*not-in-the-ledger.jsonl*", "*unproven*"])
+    result.stdout.fnmatch_lines(["*= regcase =*", "*disk full*not-in-the-ledger.jsonl*", "UNPROVEN*"])
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
     (session,) = (project.root / ".regcase" / "sessions").iterdir()
     assert '"verdict": "finished"' in (session / "not-in-the-ledger.jsonl").read_text()

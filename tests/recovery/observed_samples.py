@@ -44,16 +44,22 @@ BASE, LATER = "1" * 40, "2" * 40
 FIRST_FAULT = 5.0
 ERROR = TrialError(type="AuthenticationError", message="HTTP 401: the key was rejected", raised_by="supplier")
 
+
+def line(**keys: Any) -> TranscriptLine:
+    """Return a transcript line by its field names (the alias `from` is no Python name)."""
+    return TranscriptLine.model_validate(keys)
+
+
 REPLIES = (
     SentReply(step=1, origin="replay", text="Let me look at the file.", tool_calls=(READ,)),
     SentReply(step=2, origin="replay", text="Fixing add first.", tool_calls=(FIX,)),
 )
 STEPS = (
-    TranscriptLine(step=0, role="user", text=TASK, origin="messages[0]"),
-    TranscriptLine(step=1, role="assistant", text=REPLIES[0].text, tool_calls=(READ,), origin="messages[1]"),
-    TranscriptLine(step=1, role="tool", text=TOOL_RESULT, tool_call_id="call_0", origin="messages[2]"),
-    TranscriptLine(step=2, role="assistant", text=REPLIES[1].text, tool_calls=(FIX,), origin="messages[3]"),
-    TranscriptLine(step=2, role="tool", text="", raw_output=" calc.py | 2 +-\n", origin="messages[4]"),
+    line(step=0, role="user", text=TASK, origin="messages[0]"),
+    line(step=1, role="assistant", text=REPLIES[0].text, tool_calls=(READ,), origin="messages[1]"),
+    line(step=1, role="tool", text=TOOL_RESULT, tool_call_id="call_0", origin="messages[2]"),
+    line(step=2, role="assistant", text=REPLIES[1].text, tool_calls=(FIX,), origin="messages[3]"),
+    line(step=2, role="tool", text="", raw_output=" calc.py | 2 +-\n", origin="messages[4]"),
 )
 
 
@@ -76,7 +82,7 @@ def wire(**changes: Any) -> WireFacts:
 
 def answer(text: str | None, *, calls: tuple[ToolCall, ...] = (), step: int = 3) -> TranscriptLine:
     """Return one more answer in the transcript."""
-    return TranscriptLine(step=step, role="assistant", text=text, tool_calls=calls, origin="messages[5]")
+    return line(step=step, role="assistant", text=text, tool_calls=calls, origin="messages[5]")
 
 
 def trial(*more: TranscriptLine, **changes: Any) -> Trial:

@@ -59,6 +59,15 @@ def test_the_first_line_that_says_so_is_quoted() -> None:
     assert failure_in("starting\ndone\n") is None
 
 
+def test_of_a_traceback_the_exception_is_quoted() -> None:
+    frames = 'Traceback (most recent call last):\n  File "loop.py", line 7\n    raise APIError(x)\n'
+    assert (
+        failure_in(f"{frames}KeyError: 'x'\n\nIn turn:\n\n{frames}openai.APIError: 401\nbye\n")
+        == "openai.APIError: 401"
+    )
+    assert failure_in(frames) == "Traceback (most recent call last):"
+
+
 def test_known_texts_are_no_log() -> None:
     tool_result = "E   AssertionError: assert mean([2, 4]) == 3\n1 failed, 1 passed\n"
     printed = f"Tool:\n{tool_result}\nsubmitting\n"

@@ -62,7 +62,9 @@ def a_live_attempt(run: int, verdict: AttemptVerdict = "clean", **changes: Any) 
     return an_attempt(verdict, "live", **{"run": run, "draw": draw, **changes})
 
 
-def live(*verdicts: AttemptVerdict, first: int = 1, session_id: str = "s1", fresh: bool = True) -> tuple[LiveRow, ...]:
+def live(
+    *verdicts: AttemptVerdict, first: int = 1, session_id: str = "s1", fresh: bool = True
+) -> tuple[LiveRow, ...]:
     return tuple(
         LiveRow(run=run, verdict=verdict, session_id=session_id, fresh=fresh, response_digest=f"sha256:{run}")
         for run, verdict in enumerate(verdicts, first)
@@ -103,9 +105,7 @@ def simulation(*verdicts: AttemptVerdict, name: str = SIMULATION) -> PlannedChec
 
 
 def live_run(run: int, *verdicts: AttemptVerdict) -> PlannedCheck:
-    return PlannedCheck(
-        scenario="live", kind="live", run=run, tries=tries(*verdicts, scenario="live", run=run)
-    )
+    return PlannedCheck(scenario="live", kind="live", run=run, tries=tries(*verdicts, scenario="live", run=run))
 
 
 def good_checks() -> tuple[PlannedCheck, ...]:

@@ -13,6 +13,10 @@ def runs(*outcomes: RunOutcome) -> dict[int, RunOutcome]:
     return dict(enumerate(outcomes, 1))
 
 
+def clean(count: int) -> list[RunOutcome]:
+    return ["clean"] * count
+
+
 def test_the_plan_zero_needs_29_at_the_defaults() -> None:
     assert ZERO.bounds == (29,)
 
@@ -28,8 +32,8 @@ def test_nothing_run_is_undecided() -> None:
 
 
 def test_the_29th_clean_run_is_accepted_and_28_are_not() -> None:
-    assert decide(ZERO, runs(*["clean"] * 28)).outcome == "undecided"
-    accepted = decide(ZERO, runs(*["clean"] * 29))
+    assert decide(ZERO, runs(*clean(28))).outcome == "undecided"
+    accepted = decide(ZERO, runs(*clean(29)))
     assert (accepted.outcome, accepted.clean) == ("accepted", 29)
 
 
@@ -40,8 +44,8 @@ def test_the_first_failure_refutes_and_what_lies_behind_changes_nothing() -> Non
 
 
 def test_a_failure_after_the_claim_does_not_undo_it() -> None:
-    accepted = decide(ZERO, runs(*["clean"] * 29))
-    assert decide(ZERO, {**runs(*["clean"] * 29), 30: "failed"}) == accepted
+    accepted = decide(ZERO, runs(*clean(29)))
+    assert decide(ZERO, {**runs(*clean(29)), 30: "failed"}) == accepted
 
 
 def test_unknown_and_missing_numbers_below_the_failure_leave_it_undecided() -> None:
@@ -57,15 +61,15 @@ def test_unknown_numbers_below_the_last_clean_run_leave_it_undecided() -> None:
 
 
 def test_a_run_that_is_passed_over_neither_counts_nor_stops() -> None:
-    assert decide(ZERO, runs("passed-over", *["clean"] * 28)).outcome == "undecided"
-    assert decide(ZERO, runs("passed-over", *["clean"] * 29)).outcome == "accepted"
+    assert decide(ZERO, runs("passed-over", *clean(28))).outcome == "undecided"
+    assert decide(ZERO, runs("passed-over", *clean(29))).outcome == "accepted"
 
 
 def test_a_plan_that_allows_one_failure_fits_the_same_reading() -> None:
-    one_failed = decide(ALLOW_ONE, runs("failed", *["clean"] * 30))
+    one_failed = decide(ALLOW_ONE, runs("failed", *clean(30)))
     assert (one_failed.outcome, one_failed.need, one_failed.refuted_by_run) == ("undecided", 53, 1)
-    assert decide(ALLOW_ONE, runs("failed", *["clean"] * 53)).outcome == "accepted"
-    assert decide(ALLOW_ONE, runs(*["clean"] * 31)).outcome == "accepted"
+    assert decide(ALLOW_ONE, runs("failed", *clean(53))).outcome == "accepted"
+    assert decide(ALLOW_ONE, runs(*clean(31))).outcome == "accepted"
     assert decide(ALLOW_ONE, runs("failed", "clean", "failed")).outcome == "refuted"
 
 

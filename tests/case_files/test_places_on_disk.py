@@ -1,0 +1,78 @@
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pytest_regcase.case_files import find_case, find_case_files, inside, replace_file
+from pytest_regcase.errors import UnknownName
+from tests.case_files.conftest import MINIMUM, WriteCase
+
+
+def test_case_files_are_found_sorted_and_each_once(write_case: WriteCase, tmp_path: Path) -> None:
+    two, one = write_case(folder="b", sealed=False), write_case(folder="a", sealed=False)
+    write_case(folder=".draft.tmp", sealed=False)
+    (tmp_path / "cases" / "c").mkdir()
+    found = find_case_files([tmp_path / "cases", one.parent, tmp_path / "nowhere"])
+    assert found == [one, two]
+
+
+def test_a_case_is_meant_by_path_folder_or_id(write_case: WriteCase, tmp_path: Path) -> None:
+    path = write_case()
+    folders = [tmp_path / "cases"]
+    for name in (str(path), str(path.parent), "sweep-0412-trial-37"):
+        assert find_case(folders, name) == path
+
+
+def test_an_unknown_case_lists_the_known_ids_and_survives_broken_ones(
+    write_case: WriteCase, tmp_path: Path
+) -> None:
+    write_case()
+    write_case("not toml", sealed=False, folder="broken")
+    with pytest.raises(UnknownName, match=r"Known: broken, sweep-0412-trial-37\."):
+        find_case([tmp_path / "cases"], "trial-38")
+
+
+@pytest.mark.parametrize("name", ["a", "a/b.txt", "./a", "a/./b", "ä ö"])
+def test_names_below_the_folder_are_followed(tmp_path: Path, name: str) -> None:
+    assert inside(tmp_path, name).is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["/a", "..", "a/../../b", "", "a\nb", "a\x00b", "C:\\a", "."])
+def test_other_names_are_not(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"leaves the case's folder|is no relative path"):
+        inside(tmp_path, name)
+
+
+def test_a_loop_of_links_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    # Python versions differ in whether the loop itself is an error; either way it leads to no file.
+    with suppress(ValueError):
+        assert not inside(tmp_path, "a").is_file()
+
+
+def test_a_failed_replacement_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(MINIMUM)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        replace_file(path, b"new")
+    assert path.read_text() == MINIMUM
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_new_file_has_the_mode_that_the_user_wants(tmp_path: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        replace_file(tmp_path / "a", b"x")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640

@@ -1,0 +1,1 @@
+"""Live attempts against a local upstream: real sockets, real agents, no model."""

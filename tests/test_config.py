@@ -1,0 +1,157 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_regcase.config import Project, RegcaseConfig, load_project
+from pytest_regcase.errors import FileError, UsageRefused
+
+AGENT = '[tool.regcase.agents.default]\ncommand = ["my-agent", "{task_file}"]\n'
+
+
+def write(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "pyproject.toml"
+    path.write_text(text)
+    return path
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    path = write(folder, text)
+    with pytest.raises(FileError) as caught:
+        load_project(folder)
+    return [each.replace(str(path), "pyproject.toml") for each in caught.value.problems]
+
+
+def test_the_nearest_configured_project_upwards_is_found(tmp_path: Path) -> None:
+    outer = write(tmp_path, '[tool.regcase]\ncases = ["outer"]\n')
+    write(tmp_path / "a", "[project]\nname = 'unrelated'\n")
+    (tmp_path / "a" / "b").mkdir()
+    project = load_project(tmp_path / "a" / "b")
+    assert (project.root, project.pyproject) == (tmp_path, outer)
+    assert project.case_folders == (tmp_path / "outer",)
+    assert load_project(outer).root == tmp_path
+
+
+def test_without_one_the_defaults_hold_here(tmp_path: Path) -> None:
+    project = load_project(tmp_path)
+    assert project == Project(root=tmp_path, config=RegcaseConfig())
+    assert project.fixture_folders == (tmp_path / "fixtures",)
+    with pytest.raises(UsageRefused, match="regcase init"):
+        load_project(tmp_path, must_exist=True)
+
+
+def test_a_broken_pyproject_is_an_error_with_its_line(tmp_path: Path) -> None:
+    assert problems(tmp_path, "[tool.regcase]\ncases = \n")[0].startswith("pyproject.toml:2: not valid TOML")
+
+
+class TestLedger:
+    def test_a_path_is_below_the_root(self, tmp_path: Path) -> None:
+        assert load_project(tmp_path).ledger_url() == f"sqlite:///{tmp_path}/.regcase/ledger.sqlite3"
+
+    def test_the_variable_wins(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("REGCASE_LEDGER", "postgresql+psycopg://db/x")
+        assert load_project(tmp_path).ledger_url() == "postgresql+psycopg://db/x"
+        monkeypatch.setenv("REGCASE_LEDGER", "other.sqlite3")
+        assert load_project(tmp_path).ledger_url() == f"sqlite:///{tmp_path}/other.sqlite3"
+
+    def test_an_empty_variable_is_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("REGCASE_LEDGER", "")
+        assert load_project(tmp_path).ledger_url().endswith("/.regcase/ledger.sqlite3")
+
+    def test_a_url_in_the_file_stays(self, tmp_path: Path) -> None:
+        write(tmp_path, '[tool.regcase]\nledger = "sqlite:////var/x"\n')
+        assert load_project(tmp_path).ledger_url() == "sqlite:////var/x"
+
+    def test_a_question_mark_is_refused(self, tmp_path: Path) -> None:
+        write(tmp_path, '[tool.regcase]\nledger = "a?b"\n')
+        with pytest.raises(UsageRefused, match="question mark"):
+            load_project(tmp_path).ledger_url()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            '[tool.regcase]\ncase = ["x"]\n',
+            '2: unknown key "case" in [tool.regcase]; did you mean "cases"?',
+        ),
+        (
+            "[tool.regcase]\nmax_failure_rate = 0.1\n",
+            "2: max_failure_rate = 0.1; allowed: a string in quotes",
+        ),
+        (
+            '[tool.regcase]\nrisk = "5 %"\n',
+            '2: risk = "5 %"; allowed: a decimal number from 0 to 1 in quotes, such as "0.10"',
+        ),
+        (
+            AGENT + 'python = "a:b"\n',
+            "1: both command and python are there for the agent default; allowed: exactly one of them",
+        ),
+        (
+            "[tool.regcase.agents.default]\n",
+            "1: neither command nor python is there for the agent default; allowed: exactly one of them",
+        ),
+        (
+            "[tool.regcase.agents.default]\ncommand = []\n",
+            "2: command is empty; allowed: a program and its arguments",
+        ),
+        (
+            '[tool.regcase.agents.default]\npython = "my_agent"\n',
+            '2: python = "my_agent"; allowed: "module:function"',
+        ),
+        (
+            AGENT + "time_scale = 200\n",
+            "3: time_scale = 200 is not supported yet; allowed: 1 (the agent's clock is real time)",
+        ),
+        (
+            AGENT + "time_scale = 0.5\n",
+            "3: agents.default.time_scale = 0.5; allowed: 1 or more",
+        ),
+        (
+            AGENT + "deadline_seconds = 0\n",
+            "3: agents.default.deadline_seconds = 0; allowed: more than 0",
+        ),
+        (
+            AGENT + "cap_seconds = 60\n",
+            "3: cap_seconds = 60, for the whole attempt, is below deadline_seconds = 90, ",
+        ),
+        (
+            AGENT + "closing_reply = {}\n",
+            "3: closing_reply is empty; allowed: text, tool_calls, or both",
+        ),
+        (
+            AGENT + "env = { A = '{openai_base_ur}' }\n",
+            "3: unknown placeholder {openai_base_ur}; did you mean {openai_base_url}?",
+        ),
+        (
+            AGENT.replace("{task_file}", "{zzz}"),
+            "2: unknown placeholder {zzz}; allowed: task_file, task, ",
+        ),
+        (
+            AGENT.replace("default", "My_Agent"),
+            '1: the agent name "My_Agent"; allowed: lower-case letters, digits and hyphens',
+        ),
+        (
+            AGENT + 'submits_by = "mail"\n',
+            '3: agents.default.submits_by = "mail"; allowed: "file", "commit", "score" or "answer"',
+        ),
+        (
+            "[tool]\nregcase = 1\n",
+            "2: tool.regcase is 1; allowed: a table",
+        ),
+    ],
+)
+def test_what_is_not_allowed_is_named(tmp_path: Path, text: str, says: str) -> None:
+    (problem,) = problems(tmp_path, text)
+    assert problem.replace(": tool.regcase.", ": ").startswith(f"pyproject.toml:{says}")
+
+
+def test_text_of_shells_and_templates_is_no_placeholder(tmp_path: Path) -> None:
+    write(tmp_path, '[tool.regcase.agents.a]\ncommand = ["sh", "-c", "${HOME} {{x}} {a,b} { b } {1}"]\n')
+    assert load_project(tmp_path).config.agents["a"].command is not None
+
+
+def test_this_project_is_configured(repository: Path) -> None:
+    assert "default" in load_project(repository / "tests").config.agents
+    assert os.environ.get("REGCASE_LEDGER") is None

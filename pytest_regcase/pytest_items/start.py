@@ -12,7 +12,7 @@ from pytest_regcase.pytest_items import settings
 from pytest_regcase.pytest_items.collection import Items
 from pytest_regcase.pytest_items.gate_run import GateRun, from_controller, to_worker
 from pytest_regcase.pytest_items.termination import Termination
-from pytest_regcase.pytest_items.workers import Workers
+from pytest_regcase.pytest_items.workers import Workers, leave_pid
 from pytest_regcase.session import opening
 
 
@@ -45,7 +45,9 @@ def _handed(config: pytest.Config) -> GateRun:
     project = load_project(root)
     simulations = load_simulations(project)
     entries = opening.plan_entries(project, opening.load_entries(files), simulations, snapshot)
-    return GateRun(project, snapshot, simulations, entries, settings.confirms(config))
+    gate = GateRun(project, snapshot, simulations, entries, settings.confirms(config))
+    leave_pid(gate.session_folder, workerinput["workerid"])
+    return gate
 
 
 def _opened(config: pytest.Config, asked: settings.Asked, termination: Termination) -> GateRun:
@@ -91,7 +93,9 @@ def _opened(config: pytest.Config, asked: settings.Asked, termination: Terminati
         termination=termination,
     )
     config.pluginmanager.register(controller, "regcase-controller")
-    config.pluginmanager.register(Workers(to_worker(opened.snapshot, project.root, files)), "regcase-workers")
+    config.pluginmanager.register(
+        Workers(to_worker(opened.snapshot, project.root, files), gate.session_folder), "regcase-workers"
+    )
     return gate
 
 

@@ -58,7 +58,7 @@ class Claim(Record):
     bound: str | None = None
     """Exact upper bound on the recurrence rate at `risk`, as a decimal string."""
     risk: str
-    max_rate: str | None = None
+    max_rate: str
     """The rate that `need` clean runs rule out at `risk`, as a decimal string."""
     would_pass_unchanged: str | None = None
     """How likely `need` clean runs are if the baseline's rate still holds, as a decimal string."""

@@ -1,6 +1,7 @@
 """What the agent is expected to do when its supplier fails: the same whatever the cause."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -38,6 +39,14 @@ class ExpectedRecovery(Record):
     """Expectations whose not-observable makes an attempt inconclusive."""
     other_failures: Literal["stop", "pass-over"] = "stop"
     """Whether a live attempt that failed in another way stops a streak."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_other_classes_stay(cls, value: Any) -> Any:
+        # Writing `when.deadline` must not silently loosen `when.auth`.
+        if isinstance(value, Mapping) and isinstance(value.get("when"), Mapping) and value["when"]:
+            return {**value, "when": {**_default_when(), **value["when"]}}
+        return value
 
     @model_validator(mode="after")
     def _only_tighter(self) -> "ExpectedRecovery":

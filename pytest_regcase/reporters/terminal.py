@@ -79,33 +79,33 @@ def _row(
     case: CaseResult, scenario: ScenarioResult, name_width: int, width: int, *, colour: bool
 ) -> Iterator[str]:
     word, code = WORDS[scenario.result]
-    detail = _detail(case, scenario)
+    details = _details(case, scenario)
     name = f"  {scenario.name:<{name_width}}  "
     if len(scenario.name) > name_width:
         yield from wrapped(scenario.name, width, first="  ")
         name = " " * (name_width + 4)
-    if not detail:
+    if not details:
         yield name + painted(word, code, colour=colour)
         return
     # Wrapped as if the word were blank: colour codes take no column.
     blank = " " * (len(name) + _WORD_WIDTH + 2)
-    first, *others = wrapped(detail, width, first=blank)
+    first, *others = [line for detail in details for line in wrapped(detail, width, first=blank)]
     yield name + painted(f"{word:<{_WORD_WIDTH}}", code, colour=colour) + first[len(name) + _WORD_WIDTH :]
     yield from others
 
 
-def _detail(case: CaseResult, scenario: ScenarioResult) -> str:
+def _details(case: CaseResult, scenario: ScenarioResult) -> list[str]:
     if scenario.name == "live" and case.claim is not None:
-        return f"{case.claim.clean} of {case.claim.need} clean{_stopped(case.claim)}"
-    parts: list[str] = []
+        return [f"{case.claim.clean} of {case.claim.need} clean{_stopped(case.claim)}"]
     if scenario.result in ("inconclusive", "not-run"):
-        return scenario.why or ""
+        return [scenario.why] if scenario.why is not None else []
+    parts: list[str] = []
     if scenario.result in ("broken", "flaky"):
         parts.append(", ".join(dict.fromkeys(each.expectation for each in scenario.broken)))
     if scenario.checked is not None:
         unseen = f", cannot see: {', '.join(scenario.cannot_see)}" if scenario.cannot_see else ""
         parts.append(f"checked {scenario.checked} of {scenario.checked_of}{unseen}")
-    return "; ".join(filter(None, parts))
+    return [each for each in parts if each]
 
 
 def _stopped(claim: Claim) -> str:
@@ -177,14 +177,13 @@ def _claim(case_id: str, claim: Claim) -> Iterator[str]:
     yield f"{case_id}, fix {claim.fix_number}: {claim.clean} of {claim.need} clean live runs{_stopped(claim)}"
     if claim.refuted_by_run is not None:
         return
-    if claim.max_rate is not None:
-        left = 1 - Decimal(claim.max_rate)
-        yield (
-            f"{claim.need} rule out a {_percent(claim.max_rate)} rate at {_percent(claim.risk)} risk:"
-            f" {left}^{claim.need} = {left**claim.need:.4f}"
-        )
+    left = 1 - Decimal(claim.max_rate)
+    yield (
+        f"{claim.need} rule out a {_percent(claim.max_rate)} rate at {_percent(claim.risk)} risk:"
+        f" {left}^{claim.need} = {left**claim.need:.4f}"
+    )
     if claim.kind == "BOUNDED":
-        yield f"BOUNDED: failure rate below {_percent(claim.max_rate or '')}, upper bound {claim.bound}"
+        yield f"BOUNDED: failure rate below {_percent(claim.max_rate)}, upper bound {claim.bound}"
     elif claim.bound is not None:
         yield f"upper bound so far, at this look only: {claim.bound}"
     if claim.clean:

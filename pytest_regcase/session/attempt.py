@@ -267,7 +267,7 @@ class _Attempt:
             if notes is not None
             else {},
             task_text=self.task_text,
-            recorded_failing_step=self._failing_step(),
+            recorded_failing_step=begun.loaded.case.observation.failing_step,
             fault_heals=begun.simulation is not None and begun.simulation.simulation.fault.heals,
             submits_by=config.submits_by,
         )

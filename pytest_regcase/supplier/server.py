@@ -197,7 +197,7 @@ class Supplier:
         if due.faulted == 1:
             self._gate.clear()
             self.say("first-fault", t=t)
-        await self._gate.wait()
+        await self._pass_gate(connection)
         answer = Answer(connection, self._log, request=number, step=due.step)
         if due.faulted:
             await self._inject(connection, answer, wire, request, due)
@@ -215,6 +215,17 @@ class Supplier:
                 connection.close("fin")
             raise PeerGone
         connection.open_request = None
+
+    async def _pass_gate(self, connection: ClientConnection) -> None:
+        """Wait until the parent has taken its notes; a client that lets go meanwhile gets nothing any more."""
+        if self._gate.is_set():
+            return
+        waiting = [asyncio.ensure_future(each.wait()) for each in (self._gate, connection.gone)]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for each in waiting:
+            each.cancel()
+        if not self._gate.is_set():
+            raise PeerGone
 
     def _finish_healthy(self, due: Due, conversation: str) -> None:
         self._book.answered(due, conversation)

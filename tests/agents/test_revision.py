@@ -211,7 +211,5 @@ def test_an_unresolved_merge_has_a_digest(repository: Path) -> None:
     (repository / "prompts/system.txt").write_text("ours\n")
     git(repository, "commit", "-qam", "ours")
     start = digest(repository)
-    subprocess.run(
-        ["git", "merge", "-q", "other"], cwd=repository, capture_output=True, check=False, env=os.environ
-    )
+    subprocess.run(["git", "merge", "-q", "other"], cwd=repository, capture_output=True, check=False)
     assert digest(repository) != start

@@ -18,6 +18,7 @@ from typing import Any
 from tests.importers.zips import read_members, write_zip
 
 GOLD = Path(__file__).parent
+CALC = "def add(a, b):\n    return a - b\n"
 CALL = {
     "id": "call_1",
     "type": "function",
@@ -30,7 +31,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
         os.environ |= {"MSWEA_CONFIGURED": "true", "MSWEA_SILENT_STARTUP": "1", "HOME": scratch}
-        Path("calc.py").write_text("def add(a, b):\n    return a - b\n")
+        Path("calc.py").write_text(CALC)
         for arguments in (["init", "-q"], ["add", "calc.py"]):
             subprocess.run(["git", *arguments], check=True)
         make_mini()
@@ -66,6 +67,7 @@ def make_mini() -> None:
             return dict(super().query(messages, **kwargs))
 
     def run(name: str, model: Any, **config: Any) -> None:
+        Path("calc.py").write_text(CALC)
         path = GOLD / "mini-swe-agent" / f"{name}.traj.json"
         agent = default_agent(
             model,

@@ -16,7 +16,9 @@ def test_an_interrupted_run_is_unproven(project: GateProject, parallel: tuple[st
     result.stdout.fnmatch_lines(["*= regcase =*", "*planned not run*", "UNPROVEN*"])
     rows = project.rows()
     assert rows
-    assert "trial-1::stall-v1" not in {f"{row.case_id}::{row.scenario}" for row in rows}
+    # xdist tells of a worker that was interrupted by itself as of one that crashed.
+    verdicts = {row.verdict for row in rows if (row.case_id, row.scenario) == ("trial-1", "stall-v1")}
+    assert verdicts <= {"inconclusive"}
     ledger = project.ledger()
     session = ledger.session(rows[0].session_id)
     ledger.close()

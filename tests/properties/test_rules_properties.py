@@ -3,7 +3,7 @@
 from decimal import Decimal
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_regcase.records.words import AttemptVerdict, Profile
@@ -14,6 +14,7 @@ from pytest_regcase.rules.sequential import Plan, RunOutcome
 from pytest_regcase.rules.sequential import decide as read_runs
 from tests.rules.attempt_samples import a_case, a_fix, case_inputs, control, gate_inputs, live, simulation
 
+SETTINGS = settings(deadline=None, derandomize=True)
 RATES = st.integers(1, 999).map(lambda each: f"{Decimal(each) / 1000}")
 RISKS = st.integers(1, 999).map(lambda each: f"{Decimal(each) / 1000}")
 OUTCOMES: st.SearchStrategy[RunOutcome] = st.sampled_from(["clean", "failed", "unknown", "passed-over"])
@@ -29,6 +30,7 @@ LIVE_VERDICTS: st.SearchStrategy[AttemptVerdict] = st.sampled_from(
 PROFILES: st.SearchStrategy[Profile] = st.sampled_from(["pull-request", "nightly", "release"])
 
 
+@SETTINGS
 @given(RATES, RISKS)
 def test_clean_reruns_is_the_smallest_number_that_does(rate: str, risk: str) -> None:
     runs = clean_reruns(rate, risk)
@@ -38,6 +40,7 @@ def test_clean_reruns_is_the_smallest_number_that_does(rate: str, risk: str) -> 
     assert runs == 1 or left ** (runs - 1) > Fraction(risk)
 
 
+@SETTINGS
 @given(st.integers(0, 40), st.integers(1, 40), RISKS)
 def test_upper_bounds_are_monotone_and_never_below_the_share(failures: int, further: int, risk: str) -> None:
     attempts = failures + further
@@ -48,11 +51,13 @@ def test_upper_bounds_are_monotone_and_never_below_the_share(failures: int, furt
     assert Decimal(bound_text(bound)) >= bound - Decimal("1e-12")
 
 
+@SETTINGS
 @given(RATES, RISKS)
 def test_as_many_clean_runs_as_asked_for_bound_the_rate(rate: str, risk: str) -> None:
     assert upper_bound(0, clean_reruns(rate, risk), risk) <= Decimal(rate) + Decimal("1e-12")
 
 
+@SETTINGS
 @given(PLANS, HISTORIES)
 def test_a_settled_history_stays_settled_whatever_comes_behind(plan: Plan, history: dict[int, RunOutcome]) -> None:
     result = read_runs(plan, history)
@@ -63,6 +68,7 @@ def test_a_settled_history_stays_settled_whatever_comes_behind(plan: Plan, histo
             assert further == result
 
 
+@SETTINGS
 @given(PLANS, HISTORIES, st.randoms(use_true_random=False))
 def test_the_order_in_which_runs_end_changes_nothing(
     plan: Plan, history: dict[int, RunOutcome], random: object
@@ -72,6 +78,7 @@ def test_the_order_in_which_runs_end_changes_nothing(
     assert read_runs(plan, dict(items)) == read_runs(plan, history)
 
 
+@SETTINGS
 @given(st.lists(CHECK_VERDICTS, min_size=MOST_TRIES, max_size=MOST_TRIES))
 def test_a_check_never_passes_on_a_later_try_after_a_failure(verdicts: list[AttemptVerdict]) -> None:
     tries: list[AttemptVerdict] = []
@@ -83,6 +90,7 @@ def test_a_check_never_passes_on_a_later_try_after_a_failure(verdicts: list[Atte
         assert check_result(tries) == "broken"
 
 
+@SETTINGS
 @given(
     st.lists(CHECK_VERDICTS, max_size=4),
     st.lists(CHECK_VERDICTS, max_size=4),

@@ -4,20 +4,23 @@ from pydantic import ValidationError
 from pytest_regcase.records.expected_recovery import ExpectedRecovery, Tightening
 
 
-def test_a_class_tightens_its_own_scenarios_alone() -> None:
-    expected = ExpectedRecovery(when={"deadline": Tightening(stop_within_seconds=20)})
-    assert expected.under("deadline").stop_within_seconds == 20
-    assert expected.under("deadline").max_retries == 3
-    assert expected.under("auth") == expected.under(None)
-    assert expected.under(None).when == {}
+def test_another_class_in_when_keeps_the_default_for_auth() -> None:
+    asked = ExpectedRecovery.model_validate({"when": {"deadline": {"max_retries": 1}}})
+    assert asked.under("auth").max_retries == 0
+    assert asked.under("deadline").max_retries == 1
+    assert asked.under("network").max_retries == 3
 
 
-def test_by_default_a_rejected_key_is_not_tried_again() -> None:
-    assert ExpectedRecovery().under("auth").max_retries == 0
-    assert ExpectedRecovery().under("overload").max_retries == 3
+def test_a_file_may_say_something_else_for_auth() -> None:
+    assert ExpectedRecovery.model_validate({"when": {"auth": {"max_retries": 2}}}).under("auth").max_retries == 2
 
 
-@pytest.mark.parametrize("tightening", [{"max_retries": 4}, {"stop_within_seconds": 61}])
-def test_a_class_never_loosens(tightening: dict[str, int]) -> None:
-    with pytest.raises(ValidationError, match="is looser than"):
-        ExpectedRecovery.model_validate({"when": {"deadline": tightening}})
+def test_what_is_resolved_is_resolved_for_good() -> None:
+    asked = ExpectedRecovery().under(None)
+    assert asked.when == {}
+    assert asked.under("auth").max_retries == 3
+
+
+def test_when_may_not_loosen() -> None:
+    with pytest.raises(ValidationError, match=r"when\.network\.max_retries = 9 is looser than 3"):
+        ExpectedRecovery(when={"network": Tightening(max_retries=9)})

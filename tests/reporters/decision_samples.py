@@ -2,7 +2,7 @@
 
 from pytest_regcase.records.attempt import AttemptRecord, Finding
 from pytest_regcase.records.decision import GateDecision
-from pytest_regcase.records.words import Profile
+from pytest_regcase.records.words import AttemptVerdict, Profile
 from pytest_regcase.rules.gate import decide
 from pytest_regcase.rules.gate_inputs import CaseInputs, PlannedCheck
 from tests.rules.attempt_samples import (
@@ -61,6 +61,7 @@ def everything(profile: Profile = "pull-request") -> tuple[GateDecision, list[At
         folder=".regcase/sessions/20260520t091201-9f2c11ab/attempts/a-case.hidden-rejection-v1.1.0",
     )
     flaky = tries("not-recovered", "recovered", "recovered", scenario="oom-killed-v1", case_id="a-case")
+    nine_clean: list[AttemptVerdict] = ["clean"] * 9
     cases: list[CaseInputs] = [
         case_inputs(
             a_case("sweep-0412-trial-37"),
@@ -81,7 +82,7 @@ def everything(profile: Profile = "pull-request") -> tuple[GateDecision, list[At
         ),
         case_inputs(
             a_case("claimed", fix=(a_fix(2),), baseline=BASELINE),
-            live=(*live(*["clean"] * 9), *live("inconclusive", "clean", "clean", first=10, session_id="s2")),
+            live=(*live(*nine_clean), *live("inconclusive", "clean", "clean", first=10, session_id="s2")),
         ),
         case_inputs(a_case("came-back", fix=(a_fix(),)), live=live("clean", "recurred")),
         case_inputs(

@@ -148,7 +148,7 @@ def cut(content_type: str, body: bytes) -> Answers:
         (answers("503 No", b"<html>", "text/html"), 503, "answered 503"),
         (answers("200 OK", b'{"error": {"type": "overloaded"}}'), 200, "200 with an error in it (overloaded)"),
         (answers("200 OK", b'{"choices": []}'), 200, "200 without a choice"),
-        (lambda connection: None, 502, "closed the connection before it answered"),
+        (socket.socket.close, 502, "closed the connection before it answered"),
     ],
 )
 def test_failures_are_passed_on_and_said_in_words(

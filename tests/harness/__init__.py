@@ -1,0 +1,1 @@
+"""Public agents, run by their own command lines."""

@@ -6,6 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A loaded machine must not fail a property by its deadline, and a run must be repeatable.
+settings.register_profile("regcase", deadline=None, derandomize=True)
+settings.load_profile("regcase")
 
 pytest_plugins = ["pytester"]
 

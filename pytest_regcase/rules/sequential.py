@@ -120,6 +120,27 @@ def decide(plan: Plan, history: Mapping[int, RunOutcome]) -> SequentialResult:
     )
 
 
+def wanted_runs(plan: Plan, history: Mapping[int, RunOutcome], at_most: int) -> tuple[int, ...]:
+    """Return the numbers of the runs to make next, lowest first, at most `at_most`.
+
+    Without a limit, and if all of them come out clean, the plan is settled: a number whose run proved nothing is
+    made again under the same number, and clean runs behind such a hole do not spare it. None where the plan is
+    refuted: nothing further can make the claim true.
+    """
+    if list(history.values()).count("failed") >= len(plan.bounds):
+        return ()
+    wanted: list[int] = []
+    failures = decided = number = 0
+    while len(wanted) < at_most and decided < plan.bounds[failures]:
+        number += 1
+        outcome = history.get(number, "unknown")
+        if outcome == "unknown":
+            wanted.append(number)
+        decided += outcome != "passed-over"
+        failures += outcome == "failed"
+    return tuple(wanted)
+
+
 def _settled(
     outcome: Literal["accepted", "refuted"],
     plan: Plan,

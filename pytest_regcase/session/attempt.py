@@ -126,6 +126,8 @@ class _Attempt:
         self.places = Places.below(self.folder)
         self.wire_log = self.folder / "wire.jsonl"
         self.task_text = begun.loaded.task_text() or NO_TASK_TEXT
+        # Never used before, so that no answer can be the repetition of an earlier draw.
+        self.seed = secrets.randbelow(2**31)
         self.base: str | None = None
         self.marks = outputs.OutputMarks({})
 
@@ -142,7 +144,7 @@ class _Attempt:
                 task_text=self.task_text,
                 task_id=begun.loaded.case.observation.task_id or begun.loaded.id,
                 attempt=begun.plan.key.run,
-                seed=begun.plan.key.run,
+                seed=self.seed,
                 openai_base_url=supplier.openai_base_url,
                 anthropic_base_url=supplier.anthropic_base_url,
                 api_key=f"sk-regcase-{secrets.token_hex(16)}",
@@ -281,7 +283,7 @@ class _Attempt:
             verdict=judgement.verdict,
             reason=judgement.reason,
             inconclusive=judgement.inconclusive,
-            draw=_draw(facts, begun.plan.key.run) if begun.plan.kind == "live" else None,
+            draw=_draw(facts, self.seed if _uses_seed(config) else None) if begun.plan.kind == "live" else None,
             folder=self._relative_folder(),
         )
 
@@ -339,7 +341,11 @@ def _trial_summary(artefact: Trial | None) -> TrialSummary:
     )
 
 
-def _draw(facts: WireFacts, seed: int) -> Draw:
+def _uses_seed(config: AgentConfig) -> bool:
+    return any("{seed}" in text for text in (*(config.command or ()), *config.env.values()))
+
+
+def _draw(facts: WireFacts, seed: int | None) -> Draw:
     texts = [reply.model_dump(mode="json", include={"text", "tool_calls"}) for reply in facts.replies]
     return Draw(
         # Without ids of the upstream's own nothing shows that an answer was drawn for this attempt.

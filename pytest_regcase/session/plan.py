@@ -6,8 +6,8 @@ from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import AgentConfig, Project
 from pytest_regcase.errors import FileError, UnknownName
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan
-from pytest_regcase.records.session import LiveRow, SessionSnapshot
-from pytest_regcase.rules.rerun import clean_reruns
+from pytest_regcase.records.session import SessionSnapshot
+from pytest_regcase.rules.sequential import history_of, plan_for, wanted_runs
 from pytest_regcase.session.rules_in_force import expected_recovery, rerun_rule
 
 
@@ -22,6 +22,7 @@ def plan_case(
     Raises:
         UnknownName: the case names an agent or a simulation that does not exist.
         FileError: the agent's deadline leaves no room for the case's own stop budget.
+        UsageRefused: the rerun rule is none that this version can decide.
     """
     name = agent_name(loaded, snapshot)
     agent = agent_config(project, name)
@@ -62,41 +63,24 @@ def agent_config(project: Project, name: str) -> AgentConfig:
     return found
 
 
-def live_runs_wanted(need: int, rows: tuple[LiveRow, ...], at_most: int, *, pass_over: bool) -> list[int]:
-    """Return the numbers of the live runs to make now, lowest first.
-
-    None after a recurrence: nothing further can make the claim true. A number whose attempt was inconclusive is
-    made again under the same number, so that the history in run order has no hole.
-    """
-    stopping = {"recurred"} if pass_over else {"recurred", "failed-otherwise"}
-    if any(row.verdict in stopping for row in rows):
-        return []
-    conclusive = {row.run: row for row in rows if row.verdict != "inconclusive"}
-    missing = need - sum(row.verdict == "clean" for row in conclusive.values())
-    wanted: list[int] = []
-    number = 1
-    while len(wanted) < min(missing, at_most):
-        if number not in conclusive:
-            wanted.append(number)
-        number += 1
-    return wanted
-
-
-def _live(project: Project, loaded: LoadedCase, name: str, snapshot: SessionSnapshot) -> list[AttemptPlan]:
-    if snapshot.live_new == 0 or not loaded.case.fix:
-        return []
+def _live(project: Project, loaded: LoadedCase, name: str, snapshot: SessionSnapshot) -> tuple[AttemptPlan, ...]:
     rule = rerun_rule(project, loaded.case)
-    need = clean_reruns(rule.max_failure_rate, rule.risk)
-    rows = snapshot.live.get(loaded.id, ())
-    pass_over = loaded.case.expected_recovery.other_failures == "pass-over"
-    return [
+    # Read also where nothing live is planned: an unusable rule is told before anything runs.
+    plan = plan_for(project.config.plan, rule.max_failure_rate, rule.risk)
+    if snapshot.live_new == 0 or not loaded.case.fix:
+        return ()
+    history = history_of(
+        snapshot.live.get(loaded.id, ()),
+        pass_over=loaded.case.expected_recovery.other_failures == "pass-over",
+    )
+    return tuple(
         AttemptPlan(
             key=AttemptKey(case_id=loaded.id, agent=name, scenario="live", run=number),
             kind="live",
-            planned_total=need,
+            planned_total=plan.bounds[0],
         )
-        for number in live_runs_wanted(need, rows, snapshot.live_new, pass_over=pass_over)
-    ]
+        for number in wanted_runs(plan, history, snapshot.live_new)
+    )
 
 
 def _key(loaded: LoadedCase, agent: str, scenario: str) -> AttemptKey:

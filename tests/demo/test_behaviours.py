@@ -1,4 +1,5 @@
 import time
+from functools import partial
 
 import pytest
 
@@ -27,6 +28,10 @@ def supplier_with(fault: str) -> ScriptedSupplier:
         }[fault],
     ]
     return supplier
+
+
+def _has_asked(supplier: ScriptedSupplier, times: int) -> bool:
+    return len(supplier.requests) >= times
 
 
 def test_there_is_a_fault_for_each_simulation() -> None:
@@ -61,12 +66,8 @@ def test_swallow(run: Runner, fault: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_retry_for_ever(run: Runner, fault: str) -> None:
     with supplier_with(fault) as supplier:
-        ran = run(
-            supplier.base_url,
-            behaviour="retry-for-ever",
-            timeout=0.2,
-            kill_when=lambda: len(supplier.requests) == 6,
-        )
+        enough = partial(_has_asked, supplier, 6)
+        ran = run(supplier.base_url, behaviour="retry-for-ever", timeout=0.2, kill_when=enough)
     assert ran.code is None
     assert ran.trial.termination == "cut-off"
     assert "model call failed" in ran.stderr

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class GateProject:
         text = (
             "\n[[fix]]\nnumber = 1\nrevision = 'r'\n"
             f"ledger_id = '{ledger.ledger_id}'\nrows = {ledger.row_count()}\n"
-            "at = 2026-01-01T00:00:00Z\nby = 'someone'\n"
+            f"at = {datetime.now(UTC) - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}\nby = 'someone'\n"
         )
         ledger.close()
         path = self.root / "cases" / case_id / "case.toml"

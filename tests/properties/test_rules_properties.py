@@ -10,7 +10,7 @@ from pytest_regcase.records.words import AttemptVerdict, Profile
 from pytest_regcase.rules.confirm import MOST_TRIES, check_result, wants_another
 from pytest_regcase.rules.gate import SEEN_TO_BE_WRONG, decide
 from pytest_regcase.rules.rerun import bound_text, clean_reruns, upper_bound
-from pytest_regcase.rules.sequential import Plan, RunOutcome
+from pytest_regcase.rules.sequential import Plan, RunOutcome, wanted_runs
 from pytest_regcase.rules.sequential import decide as read_runs
 from tests.rules.attempt_samples import a_case, a_fix, case_inputs, control, gate_inputs, live, simulation
 
@@ -76,6 +76,14 @@ def test_the_order_in_which_runs_end_changes_nothing(
     items = list(history.items())
     random.shuffle(items)  # type: ignore[attr-defined]
     assert read_runs(plan, dict(items)) == read_runs(plan, history)
+
+
+@SETTINGS
+@given(PLANS, HISTORIES)
+def test_the_wanted_runs_being_clean_settle_the_claim(plan: Plan, history: dict[int, RunOutcome]) -> None:
+    further: dict[int, RunOutcome] = dict.fromkeys(wanted_runs(plan, history, 1000), "clean")
+    if further:
+        assert read_runs(plan, {**history, **further}).outcome == "accepted"
 
 
 @SETTINGS

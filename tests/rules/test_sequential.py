@@ -2,7 +2,7 @@ import pytest
 
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.session import LiveRow
-from pytest_regcase.rules.sequential import Plan, RunOutcome, decide, history_of, outcome_of, plan_for
+from pytest_regcase.rules.sequential import Plan, RunOutcome, decide, history_of, outcome_of, plan_for, wanted_runs
 from tests.rules.attempt_samples import live
 
 ZERO = plan_for("zero", "0.10", "0.05")
@@ -71,6 +71,17 @@ def test_a_plan_that_allows_one_failure_fits_the_same_reading() -> None:
     assert decide(ALLOW_ONE, runs("failed", *clean(53))).outcome == "accepted"
     assert decide(ALLOW_ONE, runs(*clean(31))).outcome == "accepted"
     assert decide(ALLOW_ONE, runs("failed", "clean", "failed")).outcome == "refuted"
+
+
+def test_the_next_runs_fill_holes_first_and_stop_at_what_is_needed() -> None:
+    assert wanted_runs(ZERO, {}, 3) == (1, 2, 3)
+    assert wanted_runs(ZERO, {1: "clean", 2: "unknown", 3: "passed-over", 4: "clean"}, 3) == (2, 5, 6)
+    assert wanted_runs(ZERO, runs(*clean(27)), 100) == (28, 29)
+    assert wanted_runs(ZERO, runs(*clean(29)), 100) == ()
+    assert wanted_runs(ZERO, {5: "failed"}, 100) == ()
+    assert wanted_runs(ZERO, {}, 0) == ()
+    assert wanted_runs(ZERO, {40: "clean"}, 100) == tuple(range(1, 30))
+    assert len(wanted_runs(ALLOW_ONE, {5: "failed"}, 100)) == 53
 
 
 @pytest.mark.parametrize(

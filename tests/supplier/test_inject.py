@@ -17,14 +17,14 @@ def simulation(**fault: Any) -> Simulation:
 
 
 @pytest.mark.parametrize(
-    ("at", "failing_step", "step", "number"),
+    ("at", "failing_step", "step", "request_number"),
     [("failing-step", 7, 7, None), ("failing-step", None, 3, None), (2, 7, 2, None), ({"request": 4}, 7, None, 4)],
 )
 def test_where_a_fault_fires(
     at: Any, failing_step: int | None, step: int | None, request_number: int | None
 ) -> None:
     spec = fault_spec(simulation(at=at), failing_step=failing_step, lines=TWO_STEPS)
-    assert (spec.at_step, spec.at_request) == (step, number)
+    assert (spec.at_step, spec.at_request) == (step, request_number)
 
 
 def test_without_a_recorded_reply_the_first_request_is_met() -> None:

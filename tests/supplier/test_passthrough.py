@@ -3,6 +3,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,7 @@ def healthy(given: Reply) -> Answers:
     return answers("200 OK", b"".join(OpenAIChat().render(given, False)))
 
 
-def passing(upstream: Upstream) -> dict[str, PassThrough]:
+def passing(upstream: Upstream) -> dict[str, Any]:
     return {"pass_through": PassThrough(upstream.base_url, api_key_env="REGCASE_TEST_KEY")}
 
 

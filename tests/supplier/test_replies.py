@@ -21,7 +21,8 @@ STEP_3 = request(user(), said("c1"), got("c1", "old"), said("c2"), got("c2", "ne
 
 
 def spec(**changes: Any) -> SupplierSpec:
-    return SupplierSpec(wire_log="x", t0=0.0, token="t", **({"lines": TWO_STEPS, "failing_step": 3} | changes))
+    fields: dict[str, Any] = {"lines": TWO_STEPS, "failing_step": 3} | changes
+    return SupplierSpec(wire_log="x", t0=0.0, token="t", **fields)
 
 
 def take(book: ReplyBook, asked: ModelRequest, *, retry: int | None = None) -> Due:

@@ -1,6 +1,7 @@
 """The real openai SDK against the supplier: what its users see."""
 
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ def _sdk() -> None:
 
 
 def client(serving: Serving, **options: Any) -> Any:
-    import openai
-
-    return openai.OpenAI(base_url=serving.process.openai_base_url, api_key="sk-x", timeout=1, **options)
+    return import_module("openai").OpenAI(
+        base_url=serving.process.openai_base_url, api_key="sk-x", timeout=1, **options
+    )
 
 
 def test_replies_and_streams_give_the_recorded_text_and_calls(tmp_path: Path) -> None:
@@ -65,10 +66,8 @@ def test_replies_and_streams_give_the_recorded_text_and_calls(tmp_path: Path) ->
 def test_a_fault_raises_what_the_real_thing_raises(
     kind: str, error: str, requests: int, streaming: bool, tmp_path: Path
 ) -> None:
-    import openai
-
     with Serving(tmp_path, fault=fault(kind, at_step=1)) as serving, client(serving) as sdk:
-        with pytest.raises(getattr(openai, error)) as raised:
+        with pytest.raises(getattr(import_module("openai"), error)) as raised:
             list(sdk.chat.completions.create(model="m", messages=ASK, tools=TOOLS, stream=streaming))
         events = serving.stop()
     assert type(raised.value).__name__ == error

@@ -1,0 +1,164 @@
+"""What a path holds is told by content; each refusal has its own slug, and names what to do."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_regcase import registry
+from pytest_regcase.errors import ImportRefused
+from pytest_regcase.importers import source
+from pytest_regcase.importers.protocol import Importer, Peek
+from pytest_regcase.importers.source import find_trials, read_one, read_output
+from pytest_regcase.records.trial import Trial, TrialRef
+
+GOLD = Path(__file__).parent.parent / "gold"
+FAILED = GOLD / "mini-swe-agent" / "call_failed.traj.json"
+
+
+def refused(path: Path, **choice: Any) -> ImportRefused:
+    with pytest.raises(ImportRefused) as caught:
+        read_one(path, **choice)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "importer"),
+    [
+        ("mini-swe-agent/call_failed.traj.json", "mini-swe-agent"),
+        ("inspect/sweep.eval", "inspect"),
+        ("inspect/sweep.json", "inspect"),
+        ("trial-jsonl/failed.jsonl", "trial-jsonl"),
+    ],
+)
+def test_the_format_is_told_by_content_not_by_name(tmp_path: Path, name: str, importer: str) -> None:
+    path = tmp_path / "something.txt"
+    shutil.copyfile(GOLD / name, path)
+    found = find_trials(path)
+    assert (found.importer, found.path) == (importer, path)
+    assert found.refs
+
+
+def test_a_folder_is_searched_three_levels_deep(tmp_path: Path) -> None:
+    place = tmp_path / "out" / "logs"
+    place.mkdir(parents=True)
+    (tmp_path / "agent.stderr").write_text("noise")
+    shutil.copyfile(FAILED, place / "x")
+    assert read_one(tmp_path).termination == "error"
+    assert find_trials(tmp_path).path == place / "x"
+
+
+def test_deeper_hidden_and_linked_files_are_not_looked_at(tmp_path: Path) -> None:
+    for place in (tmp_path / "a" / "b" / "c", tmp_path / ".hidden"):
+        place.mkdir(parents=True)
+        shutil.copyfile(FAILED, place / "x")
+    (tmp_path / "link").symlink_to(FAILED)
+    assert refused(tmp_path).slug == "not-recognised"
+
+
+def test_nothing_recognised_says_what_was_looked_for(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"some": "thing"}')
+    error = refused(path)
+    assert error.slug == "not-recognised"
+    for name in registry.names("importers"):
+        assert name in error.text
+    assert refused(tmp_path).slug == "not-recognised"
+
+
+def test_there_is_no_such_file(tmp_path: Path) -> None:
+    assert refused(tmp_path / "no").slug == "no-such-file"
+
+
+def test_several_files_are_listed(tmp_path: Path) -> None:
+    shutil.copyfile(FAILED, tmp_path / "one")
+    shutil.copyfile(FAILED, tmp_path / "two")
+    error = refused(tmp_path)
+    assert error.slug == "several-files"
+    assert "one" in error.text
+    assert "two" in error.text
+
+
+def test_files_of_two_formats_are_listed_with_their_formats(tmp_path: Path) -> None:
+    shutil.copyfile(FAILED, tmp_path / "one")
+    shutil.copyfile(GOLD / "inspect" / "sweep.eval", tmp_path / "two")
+    error = refused(tmp_path)
+    assert error.slug == "two-formats"
+    assert "one: mini-swe-agent" in error.text
+    assert "two: inspect" in error.text
+    assert read_one(tmp_path, importer="mini-swe-agent").format == "mini-swe-agent"
+
+
+def test_a_crowded_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "FILES_LIMIT", 3)
+    for number in range(4):
+        (tmp_path / str(number)).write_text("x")
+    assert refused(tmp_path).slug == "too-many-files"
+
+
+class Greedy:
+    """An importer that takes everything."""
+
+    name = "greedy"
+
+    def handles(self, peek: Peek) -> bool:
+        return peek.kind != "folder"
+
+    def list_trials(self, source: Path) -> Iterator[TrialRef]:
+        yield TrialRef(key="x", failed=True)
+
+    def read(self, source: Path, ref: TrialRef) -> Trial:
+        # As a third party's might: the event id is not one.
+        return Trial.model_validate({"format": "greedy", "event_id": 1, "event_id_from": "recorded"})
+
+
+@pytest.fixture
+def greedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    real_names, real_load = registry.names, registry.load
+    monkeypatch.setattr(registry, "names", lambda group: {**real_names(group), "greedy": None})
+    monkeypatch.setattr(
+        registry, "load", lambda group, name: Greedy if name == "greedy" else real_load(group, name)
+    )
+
+
+@pytest.mark.usefixtures("greedy")
+def test_two_formats_that_match_one_file_are_named(tmp_path: Path) -> None:
+    error = refused(FAILED)
+    assert error.slug == "two-formats"
+    assert "mini-swe-agent" in error.text
+    assert "greedy" in error.text
+
+
+@pytest.mark.usefixtures("greedy")
+def test_a_trial_that_cannot_be_one_is_refused_as_malformed(tmp_path: Path) -> None:
+    assert refused(FAILED, importer="greedy").slug == "malformed"
+
+
+def test_a_trial_that_is_not_there_is_answered_with_those_that_are() -> None:
+    error = refused(GOLD / "inspect" / "sweep.eval", sample="nothing")
+    assert error.slug == "no-such-trial"
+    for sample in ("good", "bad", "3"):
+        assert f"  {sample} epoch 1: " in error.text
+
+
+def test_an_agents_output_is_read_whatever_its_outcome() -> None:
+    assert read_output(GOLD / "mini-swe-agent" / "submitted.traj.json").termination == "finished"
+    with pytest.raises(ImportRefused) as caught:
+        read_output(GOLD / "inspect" / "sweep.eval")
+    assert caught.value.slug == "several-trials"
+
+
+def test_every_refusal_has_two_parts() -> None:
+    for error in (refused(GOLD), refused(GOLD / "no"), refused(GOLD / "mini-swe-agent" / "submitted.traj.json")):
+        assert error.text.startswith("Couldn't import ")
+        assert error.text.count("\n") >= 1
+        assert error.exit_code == 2
+
+
+def test_ours_are_importers() -> None:
+    for name in registry.names("importers"):
+        importer = registry.load("importers", name)()
+        assert isinstance(importer, Importer)
+        assert importer.name == name

@@ -202,6 +202,7 @@ PLACEHOLDERS = (
     "seed",
     "work_dir",
     "out_dir",
+    "project_dir",
     "openai_base_url",
     "anthropic_base_url",
     "openai_base_url_container",

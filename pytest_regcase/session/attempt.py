@@ -15,10 +15,10 @@ from pathlib import Path
 from pytest_regcase.agents import outputs, work_tree
 from pytest_regcase.agents.launch import Places, prepare
 from pytest_regcase.agents.placeholders import fill
-from pytest_regcase.agents.process import AgentProcess
+from pytest_regcase.agents.process import AgentProcess, run_cleanup
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import AgentConfig, Project
-from pytest_regcase.errors import ImportRefused, RegcaseError
+from pytest_regcase.errors import ImportRefused, RegcaseError, UsageRefused
 from pytest_regcase.importers.source import read_output
 from pytest_regcase.records.attempt import (
     AttemptPlan,
@@ -130,6 +130,7 @@ class _Attempt:
         self.seed = secrets.randbelow(2**31)
         self.base: str | None = None
         self.marks = outputs.OutputMarks({})
+        self.log: Path | None = None
 
     def run(self) -> AttemptRecord:
         begun = self.begun
@@ -152,13 +153,16 @@ class _Attempt:
                 live_env=_named(self.config.live_env) if begun.plan.kind == "live" else {},
                 project_root=begun.project.root,
             )
+            if self.config.log is not None:
+                self.log = self.places.work_dir / fill(self.config.log, launch.placeholders, where="log")
             with AgentProcess.start(launch, self.places) as agent:
                 seen = watch(supplier, agent, self._budgets(), self._take_notes, t0=begun.t0)
                 ended_at = (agent.ended_at or time.monotonic()) - begun.t0
                 exit_ = agent.exit
             supplier.stop()
-        if seen.trouble is not None:
-            return begun.inconclusive("machinery-broke", seen.trouble, folder=self._relative_folder())
+        trouble = seen.trouble or run_cleanup(launch, self.places)
+        if trouble is not None:
+            return begun.inconclusive("machinery-broke", trouble, folder=self._relative_folder())
         facts = wire_facts(
             read_wire_log(self.wire_log),
             declares=self._declares(),
@@ -229,7 +233,7 @@ class _Attempt:
         )
 
     def _take_notes(self, t: float) -> FaultNotes:
-        self.marks = outputs.mark(self.places)
+        self.marks = outputs.mark(self.places, log=self.log)
         return FaultNotes(t=t, work_tree=self._work_tree(), sizes_bytes=self.marks.sizes_bytes)
 
     def _work_tree(self) -> WorkTreeNotes | None:
@@ -265,7 +269,7 @@ class _Attempt:
             artefact_missing=missing,
             declared=declared,
             can_show=artefact.can_show if artefact is not None else (),
-            written_after=outputs.written_after(self.places, self.marks, WRITTEN_AFTER_LIMIT_BYTES)
+            written_after=outputs.written_after(self.places, self.marks, WRITTEN_AFTER_LIMIT_BYTES, log=self.log)
             if notes is not None
             else {},
             task_text=self.task_text,
@@ -313,7 +317,13 @@ def _new_folder(session_folder: Path, begun: _Begun) -> Path:
 
 
 def _named(names: tuple[str, ...]) -> dict[str, str]:
-    return {name: os.environ[name] for name in names if name in os.environ}
+    unset = [name for name in names if name not in os.environ]
+    if unset:
+        raise UsageRefused(
+            f"Couldn't start a live attempt: live_env names {', '.join(unset)}, which is not set here.\n"
+            "Set it where the gate runs, or take it out of live_env."
+        )
+    return {name: os.environ[name] for name in names}
 
 
 def _summary(facts: WireFacts, observed: Observed) -> WireSummary:

@@ -3,7 +3,6 @@
 Adds text at the end of files; what stands there is never changed. Never prints.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,10 +64,10 @@ MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT = "1"  # each try is up to 3 requests of th
 """,
     "inspect": """\
 # my_task.py stands for your own task; it gets the case's text as its argument task_file. An agent starts in a
-# folder of its own, so the path is a whole one.
+# folder of its own, so the path begins at the project's.
 # The limits on retries and time are the agent's own settings: use those that you run it with.
 command = [
-  "inspect", "eval", "@FOLDER@/my_task.py",
+  "inspect", "eval", "{project_dir}/my_task.py",
   "-T", "task_file={task_file}",
   "--model", "openai/{model}",
   "-M", "responses_api=false",
@@ -122,7 +121,7 @@ def set_up(folder: Path, *, harness: str, agent: str = "default") -> SetUp:
         FileError: the pyproject.toml that is there is broken.
     """
     project = folder / "pyproject.toml"
-    content = _with_entry(project, agent_entry(harness, agent, folder))
+    content = _with_entry(project, agent_entry(harness, agent))
     written: list[Path] = []
     unchanged: list[Path] = []
     replace_file(project, content)
@@ -138,8 +137,8 @@ def set_up(folder: Path, *, harness: str, agent: str = "default") -> SetUp:
     return SetUp(tuple(written), tuple(unchanged))
 
 
-def agent_entry(harness: str, agent: str, folder: Path) -> str:
-    """Return the text of a whole `[tool.regcase]` with one agent, for the project in `folder`.
+def agent_entry(harness: str, agent: str) -> str:
+    """Return the text of a whole `[tool.regcase]` with one agent.
 
     Raises:
         UnknownName: nothing is known of that harness.
@@ -154,8 +153,7 @@ def agent_entry(harness: str, agent: str, folder: Path) -> str:
             f"Couldn't name the agent {agent!r}: that is no name for one.\n"
             "Use lower-case letters, digits and hyphens, with a letter or digit first."
         )
-    whole = json.dumps(str(folder.absolute()), ensure_ascii=False)[1:-1]
-    return (_HEAD + PRESETS[harness]).replace("@NAME@", agent).replace("@FOLDER@", whole)
+    return (_HEAD + PRESETS[harness]).replace("@NAME@", agent)
 
 
 def _with_entry(path: Path, entry: str) -> bytes:

@@ -109,7 +109,7 @@ def test_a_live_attempt_gets_what_live_env_names_and_no_other_attempt_does(place
 def test_fills_in_command_environment_wrapper_and_cleanup(places: Places, tmp_path: Path) -> None:
     config = AgentConfig(
         command=("cat", "{task_file}", "{task}", "{task_id}", "{attempt}", "{seed}", "{work_dir}", "{out_dir}"),
-        env={"URLS": "{openai_base_url} {anthropic_base_url}", "MODEL": "{model}"},
+        env={"URLS": "{openai_base_url} {anthropic_base_url}", "MODEL": "{model}", "PROJECT": "{project_dir}"},
         wrapper=("env", "LABEL={attempt_label}"),
         cleanup=("echo", "{attempt_label}"),
         model="m-1",
@@ -123,6 +123,7 @@ def test_fills_in_command_environment_wrapper_and_cleanup(places: Places, tmp_pa
     )  # fmt: skip
     assert launch.env["URLS"] == f"{OPENAI} {ANTHROPIC}"
     assert launch.env["MODEL"] == "m-1"
+    assert launch.env["PROJECT"] == str(tmp_path)
     assert launch.cwd == places.work_dir
     assert places.task_file.read_text() == "Fix {it}.\n"
     assert launch.placeholders["out_dir"] == str(places.out_dir)

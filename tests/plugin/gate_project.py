@@ -43,7 +43,7 @@ title = "no answer from step 6 on"
 symptom = "model answered step 5, then stopped responding at step 6"
 source_event = "eval-sweep-0412/trial-37"
 cause_status = "unknown"
-failing_step = 6
+failing_step = {failing_step}
 {hypotheses}
 [handover]
 owner = "eval-harness-oncall"
@@ -72,19 +72,22 @@ class GateProject:
         (folder / f"{name}.toml").write_text(SIMULATION.format(id=name))
 
     def add_case(
-        self, case_id: str, simulations: Iterable[str] = ("stall-v1", "killed-v1"), more: str = ""
+        self,
+        case_id: str,
+        simulations: Iterable[str] = ("stall-v1", "killed-v1"),
+        more: str = "",
+        failing_step: int = 6,
     ) -> Path:
         """Write a sealed case; `more` is text that is added to its end."""
         hypotheses = "".join(
             f'\n[[hypotheses]]\nid = "h-{each}"\nsimulations = ["{each}"]\n' for each in simulations
         )
         folder = self.root / "cases" / case_id
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         path = folder / "case.toml"
-        path.write_text(CASE.format(id=case_id, hypotheses=hypotheses))
+        text = CASE.format(id=case_id, hypotheses=hypotheses, failing_step=failing_step)
+        path.write_text(text + more)
         seal_case(path)
-        if more:
-            path.write_text(path.read_text().rstrip("\n") + "\n" + more)
         return path
 
     def claim_fix(self, case_id: str) -> None:

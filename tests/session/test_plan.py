@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_regcase.case_files import LoadedCase, LoadedSimulation, load_case, load_simulations, write_new_case
+from pytest_regcase.case_files import (
+    LoadedCase,
+    LoadedSimulation,
+    append_record,
+    load_case,
+    load_simulations,
+    write_new_case,
+)
 from pytest_regcase.config import AgentConfig, LimitsConfig, Project, RegcaseConfig
 from pytest_regcase.errors import FileError, UnknownName, UsageRefused
 from pytest_regcase.records.case import (
@@ -49,6 +56,10 @@ def case_of(tmp_path: Path, **changes: object) -> LoadedCase:
     return load_case(tmp_path / "cases" / "a-case" / "case.toml")
 
 
+def claimed(tmp_path: Path) -> LoadedCase:
+    return append_record(case_of(tmp_path).path, "fix", FIX)
+
+
 def snapshot_of(live_new: int = 0, rows: tuple[LiveRow, ...] = (), agent: str | None = None) -> SessionSnapshot:
     return SessionSnapshot(
         session_id="s", folder="/nowhere", ledger_id="l", live_new=live_new, live={"a-case": rows}, agent=agent
@@ -85,7 +96,7 @@ def test_live_runs_fill_holes_first_and_stop_at_the_limit(
     tmp_path: Path, simulations: dict[str, LoadedSimulation]
 ) -> None:
     rows = (row(1, "clean"), row(2, "inconclusive"), row(3, "clean"), row(4, "clean", fresh=False))
-    plans = plan_case(project_of(tmp_path), case_of(tmp_path, fix=(FIX,)), simulations, snapshot_of(3, rows))
+    plans = plan_case(project_of(tmp_path), claimed(tmp_path), simulations, snapshot_of(3, rows))
     live = [plan for plan in plans if plan.kind == "live"]
     assert [plan.key.run for plan in live] == [2, 4, 5]
     assert {plan.planned_total for plan in live} == {29}
@@ -95,15 +106,13 @@ def test_live_runs_fill_holes_first_and_stop_at_the_limit(
 def test_nothing_live_is_run_after_a_failure(
     tmp_path: Path, simulations: dict[str, LoadedSimulation], verdict: AttemptVerdict
 ) -> None:
-    plans = plan_case(
-        project_of(tmp_path), case_of(tmp_path, fix=(FIX,)), simulations, snapshot_of(9, (row(2, verdict),))
-    )
+    plans = plan_case(project_of(tmp_path), claimed(tmp_path), simulations, snapshot_of(9, (row(2, verdict),)))
     assert all(plan.kind != "live" for plan in plans)
 
 
 def test_a_finished_count_needs_no_further_run(tmp_path: Path, simulations: dict[str, LoadedSimulation]) -> None:
     rows = tuple(row(number, "clean") for number in range(1, 30))
-    plans = plan_case(project_of(tmp_path), case_of(tmp_path, fix=(FIX,)), simulations, snapshot_of(9, rows))
+    plans = plan_case(project_of(tmp_path), claimed(tmp_path), simulations, snapshot_of(9, rows))
     assert all(plan.kind != "live" for plan in plans)
 
 

@@ -194,7 +194,6 @@ def _python_words(config: AgentConfig, places: Places, values: Mapping[str, str]
                     "task_id": values.get("task_id"),
                     "work_dir": str(places.work_dir),
                     "out_dir": str(places.out_dir),
-        "project_dir": str(project_root),
                     "openai_base_url": values["openai_base_url"],
                     "anthropic_base_url": values["anthropic_base_url"],
                     "api_key": values["api_key"],

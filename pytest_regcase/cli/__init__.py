@@ -8,7 +8,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 
 import click
 
@@ -35,10 +34,10 @@ class _Lazy(click.Group):
     """A group that knows its commands by name and loads one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return [name for name in COMMANDS if find_spec(f"pytest_regcase.cli.{name}") is not None]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in COMMANDS:
             return None
         command = getattr(import_module(f"pytest_regcase.cli.{cmd_name}"), cmd_name)
         return command if isinstance(command, click.Command) else None
@@ -53,7 +52,7 @@ class _Lazy(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, COMMANDS[name]) for name in COMMANDS])
 
 
 @click.group(

@@ -1,6 +1,7 @@
 """`regcase doctor`: prints what two attempts with a built-in task showed. Decides nothing."""
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,7 +62,7 @@ def _document(diagnosis: "Diagnosis") -> dict[str, Any]:
 def _lines(diagnosis: "Diagnosis") -> list[str]:
     lines = [f"agent {diagnosis.agent}"]
     if diagnosis.notice is not None:
-        lines.append(f"  notice: {diagnosis.notice}")
+        lines += _wrapped(f"notice: {diagnosis.notice}")
     if not diagnosis.reached:
         return [*lines, *_not_reached(diagnosis)]
     mode = "streaming" if diagnosis.streaming else "not streaming"
@@ -69,8 +70,10 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
         "  reached our port: yes",
         f"  wire: {diagnosis.wire}, {mode}",
         f"  first request after {diagnosis.startup_seconds:.1f} s",
-        f"  answered run: {diagnosis.answered.verdict}"
-        + (f" ({diagnosis.answered.reason})" if diagnosis.answered.reason else ""),
+        *_wrapped(
+            f"answered run: {diagnosis.answered.verdict}"
+            + (f" ({diagnosis.answered.reason})" if diagnosis.answered.reason else "")
+        ),
         "When the first request is never answered:",
     ]
     if diagnosis.stopped_seconds is None:
@@ -86,12 +89,15 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
             f"  stopped after {diagnosis.stopped_seconds:.1f} s",
             f"  proposed: stop_within_seconds = {diagnosis.proposed_stop_within_seconds}",
         ]
-    lines.append(
-        f"Its output shows {len(diagnosis.shows)} of 7 expectations: {', '.join(diagnosis.shows) or 'none'}"
-    )
-    lines += [f"  cannot see {each.expectation}: {each.says}" for each in diagnosis.cannot_show]
-    lines.append(f"What both runs left lies in {diagnosis.folder}")
-    return lines
+    lines.append(f"Its output shows {len(diagnosis.shows)} of 7 expectations:")
+    lines += _wrapped(", ".join(diagnosis.shows) or "none")
+    for each in diagnosis.cannot_show:
+        lines += _wrapped(f"cannot see {each.expectation}: {each.says}")
+    return [*lines, "What both runs left lies in", f"  {diagnosis.folder}"]
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 78, initial_indent="  ", subsequent_indent="    ")
 
 
 def _not_reached(diagnosis: "Diagnosis") -> list[str]:

@@ -24,7 +24,7 @@ SAMPLES = sorted(
     path.relative_to(GOLD).as_posix() for path in GOLD.glob("*/*") if path.suffix in (".json", ".jsonl", ".eval")
 )
 NAMES = sorted(registry.names("importers"))
-SLOW = settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def importer(name: str) -> Importer:

@@ -1,0 +1,42 @@
+"""What `regcase doctor` prints, and its exit codes."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pytest_regcase.cli.doctor import doctor
+from tests.session.test_doctor import DEMO, PLACES, project_of
+
+
+def test_prints_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project_of(tmp_path, (*DEMO, "--timeout", "0.5", *PLACES))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(doctor, [])
+    assert result.exit_code == 0, result.output
+    assert "reached our port: yes" in result.stdout
+    assert "wire: openai-chat, not streaming" in result.stdout
+    assert "requests after the first: 2" in result.stdout
+    assert "proposed: stop_within_seconds = " in result.stdout
+    # The folder may be longer than a terminal is wide; nothing else is.
+    assert [line for line in result.stdout.splitlines() if len(line) > 80 and str(tmp_path) not in line] == []
+
+
+def test_says_what_to_set_when_the_agent_never_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project_of(tmp_path, (sys.executable, "-c", "raise SystemExit(3)"))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(doctor, [])
+    assert result.exit_code == 1
+    assert "reached our port: no" in result.stdout
+    assert 'OPENAI_BASE_URL = "{openai_base_url}"' in result.stdout
+
+
+def test_the_json_is_one_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project_of(tmp_path, (sys.executable, "-c", "raise SystemExit(3)"))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(doctor, ["--json"])
+    document = json.loads(result.stdout)
+    assert (document["schema"], document["reached"], document["wire"]) == (1, False, None)
+    assert document["silent"]["exit"]["code"] == 3

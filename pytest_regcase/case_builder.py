@@ -41,6 +41,7 @@ PROPOSED: Final[tuple[tuple[HypothesisClass, tuple[str, ...]], ...]] = (
 """Hypothesis classes that every case is drafted with, and their built-in simulations."""
 
 _ID_LIMIT: Final = 80
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,79}")
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,11 @@ def draft_case(
         redactions=trial.redactions,
         source_digests=trial.source_digests,
     )
+    if trial.termination == "finished":
+        warnings.append(
+            "the trial ended by itself, so [symptom_match] takes any failed live attempt that ends by itself for"
+            " this failure; narrow it where you can"
+        )
     has_task = TASK_TEXT in files
     case = RegressionCase(
         id=case_id or propose_id(trial),
@@ -122,7 +128,9 @@ def symptom(trial: Trial) -> str:
     """Return one sentence of what was seen, in our fixed words, numbers and the error's name."""
     step, answered = trial.failing_step, len(trial.replies)
     before = f"model answered step {answered}, then " if answered else ""
-    kind = trial.error.type if trial.error is not None and trial.error.type else None
+    kind = trial.error.type if trial.error is not None else None
+    if kind is not None and _NAME.fullmatch(kind) is None:
+        kind = None  # a whole text stands there: it is in the observation's error, not in a sentence
     if step is None:
         return _without_conversation(trial, kind)
     if no_reply(trial):
@@ -234,6 +242,10 @@ def _questions(trial: Trial) -> tuple[str, ...]:
         asked.append("who wrote the error's words: the model server itself, or something in front of it?")
     if trial.termination == "cut-off":
         asked.append("what ended the harness: a person, a time-out of what ran it, or the machine?")
+    if trial.termination == "never-started":
+        asked.append("what kept the trial from starting?")
+    if trial.termination == "cancelled":
+        asked.append("who or what cancelled the trial, and what was it waiting for?")
     if not trial.steps:
         asked.append("had the trial started when the record was cut off?")
     if trial.termination == "error" and not no_reply(trial):

@@ -106,11 +106,12 @@ def _document(adopted: "Adopted") -> dict[str, object]:
 
 
 def _print(adopted: "Adopted", *, has_agent: bool) -> None:
+    from pytest_regcase.importers.reading import printable
     from pytest_regcase.toml_lines import shown
 
     case, observed = adopted.case, adopted.case.observation
-    click.echo(f"{case.id}: {observed.symptom}")
-    click.echo(f"  from {observed.source_event}")
+    click.echo(printable(f"{case.id}: {observed.symptom}"))
+    click.echo(printable(f"  from {observed.source_event}"))
     click.echo("  cause unknown: nothing recorded says more, and this tool does not guess")
     click.echo("Wrote:")
     in_tree = [path for path in adopted.written if "work_tree" in path.relative_to(adopted.folder).parts]
@@ -122,7 +123,7 @@ def _print(adopted: "Adopted", *, has_agent: bool) -> None:
     click.echo(f"Owner: {case.handover.owner if case.handover else ''} (from {adopted.owner.found_in})")
     removed = ", ".join(f"{count} {kind}" for kind, count in sorted(adopted.redactions.items()))
     click.echo(f"Removed before writing: {removed or 'nothing found that looks like a secret or a home path'}")
-    _print_list("Not found in the source:", adopted.missing)
+    _print_list("Not found in the source:", tuple(map(printable, adopted.missing)))
     click.echo("Hypotheses proposed, to test the recovery; they say nothing about this trial:")
     for hypothesis in case.hypotheses:
         click.echo(f"  {hypothesis.id}: {', '.join(hypothesis.simulations)}")

@@ -25,8 +25,13 @@ HEAD_BYTES: Final = 256 * 1024
 
 
 def refused(slug: str, path: Path, why: str, what_to_do: str) -> ImportRefused:
-    """Return the refusal of `path` in the house form."""
-    return ImportRefused(slug, f"Couldn't import {path}: {why}.\n{what_to_do}")
+    """Return the refusal of `path` in the house form, with nothing that would drive a terminal."""
+    return ImportRefused(slug, printable(f"Couldn't import {path}: {why}.\n{what_to_do}"))
+
+
+def printable(words: str) -> str:
+    """Return `words` with what a terminal would act on replaced; line ends stay."""
+    return "".join(each if each.isprintable() or each == "\n" else "?" for each in words)
 
 
 def read_document(path: Path, *, limit_bytes: int = DOCUMENT_LIMIT_BYTES) -> bytes:

@@ -45,6 +45,8 @@ class AttemptItem(pytest.Item):
         self._gate = gate
         self._loaded = entry.loaded
         self._plan = plan
+        self.place = entry.plans.index(plan)
+        """Where in its case's plan it stands: control, simulations, live runs by number."""
         self._tries: list[AttemptVerdict] = []
         self._tries_lost_to_crashes = 0
         self._record: AttemptRecord | None = None

@@ -79,21 +79,25 @@ class Items:
         """Keep pytest out of what belongs to a case or an attempt: recorded files, work trees, session folders."""
         return True if self._gate.is_data(collection_path) else None
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Note what this process collected, then keep case items and functions marked `regcase`.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
+        """Note what this process collected, keep case items and functions marked `regcase`, put ours in order.
 
-        First, so that the list holds what ``-k`` and others are about to leave out.
+        First, so that the list holds what ``-k`` and others are about to leave out; and last, so that a plugin that
+        shuffles tests does not run a case's live attempts before lower numbers, or its control at the end.
         """
         if self._leaves_lists:
             self._leave_list(config, [each.nodeid for each in items if _is_ours(each)])
-        if self._with_tests:
-            return
-        kept = [each for each in items if _is_ours(each) or each.get_closest_marker("regcase") is not None]
-        if len(kept) < len(items):
-            wanted = set(kept)
-            config.hook.pytest_deselected(items=[each for each in items if each not in wanted])
-            items[:] = kept
+        if not self._with_tests:
+            kept = [each for each in items if _is_ours(each) or each.get_closest_marker("regcase") is not None]
+            if len(kept) < len(items):
+                wanted = set(kept)
+                config.hook.pytest_deselected(items=[each for each in items if each not in wanted])
+                items[:] = kept
+        yield
+        _put_in_plan_order(items)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_makereport(
@@ -121,3 +125,20 @@ class Items:
 
 def _is_ours(item: pytest.Item) -> bool:
     return isinstance(item, AttemptItem | InvalidCaseItem)
+
+
+def _put_in_plan_order(items: list[pytest.Item]) -> None:
+    """Sort our items within each case as planned; which places in the run belong to which case stays."""
+    places: dict[Path, list[int]] = {}
+    for place, item in enumerate(items):
+        if isinstance(item, AttemptItem):
+            places.setdefault(item.path, []).append(place)
+    for own in places.values():
+        in_order = sorted((items[place] for place in own), key=_place_in_plan)
+        for place, item in zip(own, in_order, strict=True):
+            items[place] = item
+
+
+def _place_in_plan(item: pytest.Item) -> int:
+    assert isinstance(item, AttemptItem)
+    return item.place

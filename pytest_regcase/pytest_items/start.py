@@ -35,6 +35,8 @@ def start(config: pytest.Config) -> None:
         Items(gate, with_tests=asked.with_tests, leaves_lists=settings.decides(config)), "regcase-items"
     )
     termination.install()
+    if settings.is_worker(config):
+        termination.follow_parent()
     config.add_cleanup(termination.restore)
 
 

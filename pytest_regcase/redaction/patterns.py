@@ -13,7 +13,8 @@ would be two redirections."""
 
 # A word starts here. In JSON text a line break is the two characters backslash and n; no key may hide behind it.
 _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
-_FRESH = rf"(?!{PLACEHOLDER_PREFIX})"
+# Nothing that holds a placeholder already is taken for a secret: redacting twice changes nothing more.
+_FRESH = rf"(?!\S{{0,200}}?{PLACEHOLDER_PREFIX})"
 
 
 class Shape(NamedTuple):
@@ -122,7 +123,8 @@ SHAPES: Final = (
 EMAIL: Final = Shape(
     "email",
     re.compile(
-        rf"{_START}(?P<secret>(?!git@)[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@"
+        r"(?:(?<![A-Za-z0-9._%+-])|(?<=\\[nrt]))"
+        rf"(?P<secret>(?!git@)(?![^\s@]{{0,64}}?{PLACEHOLDER_PREFIX})[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@"
         r"(?!(?:[A-Za-z0-9-]+\.)*(?:example|test|invalid|localhost)(?:\.(?:com|net|org))?\b)"
         r"(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})\b"
     ),

@@ -67,7 +67,7 @@ def adopt(
     by_person = outcome == "failed"
     trial = read_one(source, importer=importer, sample=sample, epoch=epoch, failed_only=not by_person)
     warnings: list[str] = []
-    if by_person:
+    if by_person and trial.outcome != "failed":
         if trial.outcome == "passed":
             warnings.append("the log says that the trial passed; failed is a person's word against it")
         trial = trial.model_copy(update={"outcome": "failed", "outcome_from": "person"})

@@ -43,6 +43,7 @@ from pytest_regcase.session.unfinished import identity
 from pytest_regcase.session.watch import Budgets, Watched, watch
 from pytest_regcase.supplier.inject import declares_for, fault_spec, wire_entries
 from pytest_regcase.supplier.process import SupplierProcess
+from pytest_regcase.supplier.replies import steps_followed
 from pytest_regcase.supplier.spec import ClosingReply, PassThrough, SupplierSpec, new_token
 from pytest_regcase.supplier.wire_log import read_wire_log
 
@@ -163,12 +164,13 @@ class _Attempt:
         trouble = seen.trouble or run_cleanup(launch, self.places)
         if trouble is not None:
             return begun.inconclusive("machinery-broke", trouble, folder=self._relative_folder())
+        last_step, failing_step = steps_followed(spec)
         facts = wire_facts(
             read_wire_log(self.wire_log),
             declares=self._declares(),
             ended_by_us_at=seen.ended_by_us_at,
-            last_step=self._last_recorded_step(),
-            failing_step=self._failing_step(),
+            last_step=last_step,
+            failing_step=failing_step,
         )
         return self._judged(facts, exit_, ended_at, seen, launch.placeholders)
 
@@ -184,13 +186,14 @@ class _Attempt:
                 base_url=upstream.base_url, wire=upstream.wire, api_key_env=upstream.api_key_env
             )
         closing = config.closing_reply
-        lines = () if passes else tuple(line.to_sparse() for line in loaded.reply_lines())
+        # Passed through, nothing is replayed from them: they only tell the main conversation from side calls.
+        lines = tuple(line.to_sparse() for line in loaded.reply_lines())
         return SupplierSpec(
             wire_log=str(self.wire_log),
             t0=begun.t0,
             lines=lines,
             lines_from="script" if replies is not None and replies.source == "script" else "replay",
-            failing_step=self._failing_step(),
+            failing_step=loaded.case.observation.failing_step,
             task_text=self.task_text,
             fault=fault_spec(
                 begun.simulation.simulation,
@@ -211,15 +214,6 @@ class _Attempt:
             wires=wire_entries(),
             reach=begun.project.config.supplier.reach,
         )
-
-    def _failing_step(self) -> int | None:
-        """The step at which the recorded trial failed; where that is unknown, the one after the last reply."""
-        recorded = self.begun.loaded.case.observation.failing_step
-        last = self._last_recorded_step()
-        return recorded if recorded is not None or last is None else last + 1
-
-    def _last_recorded_step(self) -> int | None:
-        return max((line.step for line in self.begun.loaded.reply_lines() if line.is_reply), default=None)
 
     def _budgets(self) -> Budgets:
         config = self.config

@@ -17,6 +17,7 @@ from pytest_regcase.importers.source import find_trials
 from pytest_regcase.records.canonical import canonical_json
 from pytest_regcase.records.trial import Trial, TrialRef
 from pytest_regcase.records.words import EXPECTATIONS
+from tests.importers.said import source_text
 from tests.importers.zips import STORED, read_members, write_zip
 
 GOLD = Path(__file__).parent.parent / "gold"
@@ -74,33 +75,6 @@ def test_steps_are_in_order_and_the_failing_step_follows_from_them(sample: str) 
         else:
             assert trial.failing_step in (len(replies), len(replies) + 1)
             assert trial.failing_step >= 1
-
-
-def texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from texts(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
-
-
-def source_text(path: Path) -> str:
-    """Return everything that a source says, with texts unescaped."""
-    contents = [content for _, content in read_members(path)] if path.suffix == ".eval" else [path.read_bytes()]
-    said = []
-    for content in contents:
-        documents = [content] if path.suffix != ".jsonl" else content.split(b"\n")
-        for document in documents:
-            with contextlib.suppress(ValueError):
-                for outer in texts(json.loads(document)):
-                    said.append(outer)
-                    with contextlib.suppress(ValueError):
-                        said.extend(texts(json.loads(outer)))
-    return "\n".join(said)
 
 
 @pytest.mark.parametrize("sample", SAMPLES)

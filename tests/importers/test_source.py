@@ -1,5 +1,6 @@
 """What a path holds is told by content; each refusal has its own slug, and names what to do."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,10 +107,10 @@ class Greedy:
     def handles(self, peek: Peek) -> bool:
         return peek.kind != "folder"
 
-    def list_trials(self, source: Path) -> Iterator[TrialRef]:
+    def list_trials(self, source: Path) -> Iterator[TrialRef]:  # noqa: ARG002 - the protocol's signature
         yield TrialRef(key="x", failed=True)
 
-    def read(self, source: Path, ref: TrialRef) -> Trial:
+    def read(self, source: Path, ref: TrialRef) -> Trial:  # noqa: ARG002 - the protocol's signature
         # As a third party's might: the event id is not one.
         return Trial.model_validate({"format": "greedy", "event_id": 1, "event_id_from": "recorded"})
 
@@ -155,6 +156,14 @@ def test_every_refusal_has_two_parts() -> None:
         assert error.text.startswith("Couldn't import ")
         assert error.text.count("\n") >= 1
         assert error.exit_code == 2
+
+
+def test_a_logs_words_cannot_drive_a_terminal(tmp_path: Path) -> None:
+    document = json.loads((GOLD / "inspect" / "sweep.json").read_text())
+    document["samples"][0]["id"] = "\x1b[2Jgone"
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(document))
+    assert "\x1b" not in refused(path, sample="none").text
 
 
 def test_ours_are_importers() -> None:

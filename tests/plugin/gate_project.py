@@ -54,6 +54,26 @@ SCRIPTED = Path(__file__).with_name("scripted_attempts.py")
 """Becomes the project's conftest.py: it puts a scripted function in the place of `run_attempt`."""
 
 
+def write_simulation(root: Path, name: str) -> None:
+    """Write a simulation into the project's fixture folder."""
+    folder = root / "fixtures"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.toml").write_text(SIMULATION.format(id=name))
+
+
+def write_case(
+    root: Path, case_id: str, simulations: Iterable[str], more: str = "", failing_step: int = 6
+) -> Path:
+    """Write a sealed case into the project's case folder; `more` is text that is added to its end."""
+    hypotheses = "".join(f'\n[[hypotheses]]\nid = "h-{each}"\nsimulations = ["{each}"]\n' for each in simulations)
+    folder = root / "cases" / case_id
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "case.toml"
+    path.write_text(CASE.format(id=case_id, hypotheses=hypotheses, failing_step=failing_step) + more)
+    seal_case(path)
+    return path
+
+
 class GateProject:
     """Builds the project in pytester's folder, runs pytest in it, and reads what was left."""
 
@@ -67,9 +87,7 @@ class GateProject:
         self.script({})
 
     def add_simulation(self, name: str) -> None:
-        folder = self.root / "fixtures"
-        folder.mkdir(exist_ok=True)
-        (folder / f"{name}.toml").write_text(SIMULATION.format(id=name))
+        write_simulation(self.root, name)
 
     def add_case(
         self,
@@ -78,17 +96,7 @@ class GateProject:
         more: str = "",
         failing_step: int = 6,
     ) -> Path:
-        """Write a sealed case; `more` is text that is added to its end."""
-        hypotheses = "".join(
-            f'\n[[hypotheses]]\nid = "h-{each}"\nsimulations = ["{each}"]\n' for each in simulations
-        )
-        folder = self.root / "cases" / case_id
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "case.toml"
-        text = CASE.format(id=case_id, hypotheses=hypotheses, failing_step=failing_step)
-        path.write_text(text + more)
-        seal_case(path)
-        return path
+        return write_case(self.root, case_id, simulations, more, failing_step)
 
     def claim_fix(self, case_id: str) -> None:
         """Append a claimed fix that names this project's ledger, as `regcase fix` does."""

@@ -26,6 +26,27 @@ def test_one_from_the_environment_is_used_and_its_place_not_printed(
     assert not (project.root / ".regcase" / "ledger.sqlite3").exists()
 
 
+READS_AT_THE_REPORT = """
+import pytest
+from pytest_regcase.ledger.store import Ledger
+def pytest_runtest_logreport(report):
+    if report.when == "call" and "PYTEST_XDIST_WORKER" not in __import__("os").environ:
+        with Ledger.open("sqlite:///.regcase/ledger.sqlite3") as ledger, open("seen", "a") as file:
+            file.write(f"{ledger.row_count()} ")
+"""
+
+
+@pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["serial", "xdist"])
+def test_the_row_is_stored_when_other_plugins_see_the_result(
+    project: GateProject, parallel: tuple[str, ...]
+) -> None:
+    project.add_case("trial-37")
+    conftest = project.root / "conftest.py"
+    conftest.write_text(conftest.read_text() + READS_AT_THE_REPORT)
+    project.run(*parallel)
+    assert (project.root / "seen").read_text() == "1 2 3 "
+
+
 BREAKS = """
 from pytest_regcase.errors import LedgerError
 from pytest_regcase.ledger.store import Ledger

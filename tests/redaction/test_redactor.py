@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_regcase.records.base import Record
@@ -139,6 +139,7 @@ def test_secrets_in_leaves_personal_paths_out() -> None:
     assert secrets_in(f"/home/alice/x {OPENAI} ada@mail.corp.io") == {"api_key": 1}
 
 
+@example("TOKEN: /home/0")
 @given(
     st.lists(
         st.one_of(

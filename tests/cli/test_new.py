@@ -1,0 +1,120 @@
+"""`regcase new` as it is typed: what it prints, its JSON, its exit codes."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_regcase.case_files import load_case
+from pytest_regcase.cli import main
+
+GOLD = Path(__file__).parent.parent / "gold"
+FAILED = str(GOLD / "mini-swe-agent" / "call_failed.traj.json")
+
+
+@pytest.fixture(autouse=True)
+def _empty_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[tool.regcase]\n")
+
+
+def test_it_says_what_was_written_missing_removed_proposed_and_next(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "--from-trial", FAILED, "--id", "one", "--owner", "me"]) == 0
+    out = capsys.readouterr().out
+    assert "one: model answered step 2, then gave no usable reply at step 3: TimeoutError was raised" in out
+    assert "cause unknown" in out
+    for name in ("case.toml", "recorded/transcript.jsonl", "recorded/task.txt"):
+        assert os.path.join("cases", "one", name) in out
+    assert "Owner: me (from --owner)" in out
+    assert "Removed before writing: nothing" in out
+    assert "partial patch" in out
+    for hypothesis in ("deadline", "resource-exhaustion", "auth", "hidden"):
+        assert f"  {hypothesis}: " in out
+    assert "regcase init --harness mini-swe-agent" in out
+    assert out.rstrip().endswith(f"pytest --regcase {os.path.join('cases', 'one')}")
+    assert load_case(Path("cases/one")).id == "one"
+
+
+def test_a_configured_agent_needs_no_init(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text('[tool.regcase.agents.default]\ncommand = ["x"]\n')
+    assert main(["new", "--from-trial", FAILED, "--owner", "me"]) == 0
+    out = capsys.readouterr().out
+    assert "regcase init" not in out
+    assert "pytest --regcase" in out
+
+
+def test_json_is_one_document_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "--from-trial", FAILED, "--id", "one", "--owner", "me", "--json"]) == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert set(document) == {"schema", "cases", "missing", "redactions", "warnings"}
+    assert document["schema"] == 1
+    (case,) = document["cases"]
+    assert case["id"] == "one"
+    assert [Path(name).is_file() for name in case["files"]] == [True] * 3
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--from-trial", "no-such-file"], "there is no such file"),
+        (["--from-trial", str(GOLD / "mini-swe-agent" / "submitted.traj.json")], "--outcome failed"),
+        (["--from-trial", str(GOLD / "inspect" / "sweep.eval"), "--sample", "good"], "scored as passed"),
+        (["--from-trial", str(GOLD / "inspect" / "sweep.eval"), "--sample", "3"], "another sample failed the run"),
+        (["--from-trial", str(GOLD)], "hold trials"),
+        (["--from-trial", FAILED, "--id", "Not An Id"], "lower-case"),
+        (["--from-trial", FAILED, "--importer", "none"], "Known: inspect, mini-swe-agent, trial-jsonl"),
+        (["--from-trial", FAILED, "--outcome", "passed"], "failed"),
+        ([], "--from-trial"),
+    ],
+)
+def test_a_refusal_is_exit_2_words_on_stderr_and_no_file(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert main(["new", *arguments, "--owner", "me"]) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+    assert not Path("cases").exists()
+
+
+def test_a_person_can_say_that_it_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(GOLD / "mini-swe-agent" / "submitted.traj.json")
+    assert main(["new", "--from-trial", source, "--outcome", "failed", "--owner", "me", "--id", "one"]) == 0
+    assert load_case(Path("cases/one")).case.observation.outcome_from == "person"
+
+
+def test_other_folders_and_samples_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tree").mkdir()
+    Path("tree/calc.py").write_text("x")
+    arguments = [
+        "--cases",
+        "elsewhere",
+        "--sample",
+        "bad",
+        "--epoch",
+        "1",
+        "--work-tree",
+        "tree",
+        "--title",
+        "seen",
+    ]
+    source = str(GOLD / "inspect" / "sweep.eval")
+    assert main(["new", "--from-trial", source, *arguments, "--owner", "me", "--id", "one"]) == 0
+    out = capsys.readouterr().out
+    assert f"{os.path.join('elsewhere', 'one', 'recorded', 'work_tree')} (1 files)" in out
+    case = load_case(Path("elsewhere/one")).case
+    assert (case.title, case.observation.task_id) == ("seen", "greeting/bad")
+
+
+def test_twice_is_refused_with_a_free_id(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["new", "--from-trial", FAILED, "--owner", "me", "--id", "one"]
+    assert main(arguments) == 0
+    before = Path("cases/one/case.toml").read_bytes()
+    capsys.readouterr()
+    assert main(arguments) == 2
+    assert "--id one-2" in capsys.readouterr().err
+    assert Path("cases/one/case.toml").read_bytes() == before

@@ -85,8 +85,8 @@ class Items:
     ) -> Generator[None, None, None]:
         """Note what this process collected, keep case items and functions marked `regcase`, put ours in order.
 
-        First, so that the list holds what ``-k`` and others are about to leave out; and last, so that a plugin that
-        shuffles tests does not run a case's live attempts before lower numbers, or its control at the end.
+        First, so that the list holds what ``-k`` and others are about to leave out; and last, so that a plugin
+        that shuffles tests does not run a live attempt before a lower number, or the control at the end.
         """
         if self._leaves_lists:
             self._leave_list(config, [each.nodeid for each in items if _is_ours(each)])

@@ -24,7 +24,7 @@ def test_a_recurrence_refutes_the_claim_and_stays_red_though_nothing_is_run(proj
     assert second.returncode == 1, second.stdout
     assert "live::run-" not in second.stdout
     assert upstream.requests == requests
-    assert "recurred" in second.stdout
+    assert f"the symptom came back in live run {first_recurrence}" in second.stdout
 
 
 def test_clean_draws_complete_the_count_over_two_sessions(project: LiveProject) -> None:

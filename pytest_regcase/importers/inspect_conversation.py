@@ -97,7 +97,7 @@ class SampleConversation:
             (index, event)
             for index, event in enumerate(events)
             if event.get("event") == "model"
-            and event.get("span_id") not in outside
+            and filled(event.get("span_id")) not in outside
             and not filled(event.get("role"))
         ]
         ids = {found for message in self._messages if (found := filled(message.get("id")))}

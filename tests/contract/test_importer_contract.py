@@ -159,6 +159,44 @@ def test_a_mutated_document_is_refused_or_read(
         canonical_json(trial.to_sparse()).decode("utf-8")
 
 
+def fields(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every value in a JSON document."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in pairs:
+        yield (*path, key)
+        yield from fields(item, (*path, key))
+
+
+@pytest.mark.parametrize(
+    "sample", ["inspect/limit.json", "mini-swe-agent/call_failed.traj.json", "trial-jsonl/failed.jsonl"]
+)
+@pytest.mark.parametrize("wrong", [None, [], {}, 1, "x"], ids=repr)
+def test_every_field_may_be_of_another_type(tmp_path: Path, sample: str, wrong: Any) -> None:
+    content = (GOLD / sample).read_text()
+    is_lines = sample.endswith(".jsonl")
+    document = [json.loads(line) for line in content.splitlines()] if is_lines else json.loads(content)
+    reader = importer(find_trials(GOLD / sample).importer)
+    path = tmp_path / "x"
+    tried = set()
+    for place in list(fields(document)):
+        holder, sort = document, ""
+        for key in place[:-1]:
+            holder = holder[key]
+            if isinstance(holder, dict):
+                sort = str(holder.get("event") or holder.get("role") or holder.get("kind") or sort)
+        # Each field of each sort of record once, whatever its number in a list.
+        kind = (sort, *tuple(key for key in place if isinstance(key, str))[-3:])
+        if kind in tried:
+            continue
+        tried.add(kind)
+        right, holder[place[-1]] = holder[place[-1]], wrong
+        path.write_text("\n".join(map(json.dumps, document)) if is_lines else json.dumps(document))
+        for _, trial in everything(reader, path):
+            canonical_json(trial.to_sparse()).decode("utf-8")
+        holder[place[-1]] = right
+    assert len(tried) > 20
+
+
 @pytest.mark.parametrize("sample", [name for name in SAMPLES if name.endswith(".eval")])
 @SLOW
 @given(data=st.data())

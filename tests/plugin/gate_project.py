@@ -12,6 +12,12 @@ from pytest_regcase.case_files import seal_case
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord
 
+WITHOUT_OTHERS = [
+    f"-pno:{name}"
+    for name in ("randomly", "hypothesispytest", "benchmark", "pytest_cov", "timeout", "platformdirs")
+]
+"""Plugins that are installed with the tests' own tools; merely loading them doubles the time of a small run."""
+
 PYPROJECT = """\
 [tool.regcase]
 [tool.regcase.agents.default]
@@ -115,9 +121,9 @@ class GateProject:
         (self.root / "script.json").write_text(json.dumps(verdicts))
 
     def run(self, *args: str, regcase: bool = True) -> pytest.RunResult:
-        """Run pytest in a process of its own; randomly is off, its seed line would only add noise."""
+        """Run pytest in a process of its own."""
         given = ["--regcase"] if regcase else []
-        return self.pytester.runpytest_subprocess("-p", "no:randomly", *given, *args)
+        return self.pytester.runpytest_subprocess(*WITHOUT_OTHERS, *given, *args)
 
     def calls(self) -> list[dict[str, Any]]:
         """Return the attempts that were started, in order."""

@@ -33,7 +33,7 @@ def test_the_handler_of_before_is_put_back(project: GateProject) -> None:
         import signal, sys, pytest
         def mine(number, frame): pass
         signal.signal(signal.SIGTERM, mine)
-        status = pytest.main(["--regcase", "-p", "no:randomly"])
+        status = pytest.main(["--regcase"])
         assert signal.getsignal(signal.SIGTERM) is mine
         sys.exit(status)
         """

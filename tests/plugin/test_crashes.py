@@ -5,7 +5,14 @@ import pytest
 from tests.plugin.gate_project import GateProject
 
 
-@pytest.mark.parametrize("dist", ["load", "worksteal", "loadscope", "loadfile", "loadgroup"])
+@pytest.mark.parametrize(
+    "dist",
+    [
+        "load",
+        "loadscope",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("worksteal", "loadfile", "loadgroup")),
+    ],
+)
 def test_a_crashed_attempt_is_a_row_and_makes_the_run_unproven(project: GateProject, dist: str) -> None:
     for number in range(3):
         project.add_case(f"trial-{number}", ["stall-v1"])

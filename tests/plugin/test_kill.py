@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.plugin.gate_project import WITHOUT_OTHERS
 from tests.plugin.real_project import RealProject
 
 KILLS = 10
@@ -46,37 +49,51 @@ def test_every_printed_attempt_has_a_row_and_no_process_is_left(
     assert printed.total() >= KILLS
 
 
+@pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["serial", "xdist"])
+def test_sigterm_prints_the_summary_and_ends_every_agent(
+    pytester: pytest.Pytester, parallel: tuple[str, ...]
+) -> None:
+    project = RealProject(pytester)
+    for number in range(CASES):
+        project.add_real_case(f"trial-{number}", ["deadline-no-answer-v1"])
+    output = project.root / "output"
+    with _started(project, parallel, output) as process:
+        while process.poll() is None and not _printed(output):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        status = process.wait()
+    assert status == pytest.ExitCode.INTERRUPTED
+    assert "UNPROVEN (" in output.read_text()
+    assert not _left_behind(project.root)
+
+
 def _killed_run(project: RealProject, parallel: tuple[str, ...], kill: int, luck: random.Random) -> Counter[str]:
     """Kill pytest after some printed results and a moment more; return what it printed."""
     output = project.root / f"output-{kill}"
     wanted, moment = luck.randint(0, 5), luck.uniform(0, 1.5)
+    with _started(project, parallel, output) as process:
+        while process.poll() is None and len(_printed(output)) < wanted:
+            time.sleep(0.05)
+        time.sleep(moment)
+    return Counter(_printed(output))
+
+
+@contextmanager
+def _started(project: RealProject, parallel: tuple[str, ...], output: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a gate run whose output goes to a file; kill it at the end."""
     with output.open("wb") as file:
         # Unbuffered: what is printed is in the file even after a kill.
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-u",
-                "-m",
-                "pytest",
-                "-p",
-                "no:randomly",
-                "--regcase",
-                "-v",
-                "--color=no",
-                *parallel,
-            ],
+            [sys.executable, "-u", "-m", "pytest", *WITHOUT_OTHERS, "--regcase", "-v", *parallel],
             cwd=project.root,
             stdout=file,
             stderr=subprocess.STDOUT,
         )
-        try:
-            while process.poll() is None and len(_printed(output)) < wanted:
-                time.sleep(0.05)
-            time.sleep(moment)
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-    return Counter(_printed(output))
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _printed(output: Path) -> list[str]:

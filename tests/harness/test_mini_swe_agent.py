@@ -64,9 +64,7 @@ def mini_project(tmp_path: Path) -> Path:
             "step": step,
             "role": "assistant",
             "text": f"Step {step}.",
-            "tool_calls": [
-                {"id": f"call_{step}", "name": "bash", "arguments": json.dumps({"command": command})}
-            ],
+            "tool_calls": [{"id": f"call_{step}", "name": "bash", "arguments": json.dumps({"command": command})}],
         }
         for step, command in enumerate(COMMANDS, start=1)
     ]

@@ -34,7 +34,7 @@ def test_clean_draws_complete_the_count_over_two_sessions(project: LiveProject) 
         first = project.pytest("--regcase-live=15")
         assert first.returncode == 0, first.stdout
         assert "15 of 29" in first.stdout
-        second = project.pytest("--regcase-live=29")
+        second = project.pytest("--regcase-live=29", "-n", "2")
         assert second.returncode == 0, second.stdout
         assert len(upstream.attempts) == 29
         assert "29 of 29" in second.stdout

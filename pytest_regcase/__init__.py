@@ -1,1 +1,52 @@
-"""pytest-regcase: one failed agent trial becomes one regression case that stays honest."""
+"""pytest-regcase: one failed agent trial becomes one regression case that stays honest.
+
+The names in `__all__` are the public API; every other module is internal. They load when they are first used, so
+that a pytest run which does not ask for us pays nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_regcase.agents.request import AgentRequest
+    from pytest_regcase.errors import RegcaseError
+    from pytest_regcase.records.attempt import AttemptRecord
+    from pytest_regcase.records.case import RegressionCase, Simulation
+    from pytest_regcase.records.decision import GateDecision
+    from pytest_regcase.records.trial import Trial
+    from pytest_regcase.rules.rerun import clean_reruns, upper_bound
+
+__all__ = [
+    "AgentRequest",
+    "AttemptRecord",
+    "GateDecision",
+    "RegcaseError",
+    "RegressionCase",
+    "Simulation",
+    "Trial",
+    "clean_reruns",
+    "upper_bound",
+]
+
+_HOMES = {
+    "AgentRequest": "agents.request",
+    "AttemptRecord": "records.attempt",
+    "GateDecision": "records.decision",
+    "RegcaseError": "errors",
+    "RegressionCase": "records.case",
+    "Simulation": "records.case",
+    "Trial": "records.trial",
+    "clean_reruns": "rules.rerun",
+    "upper_bound": "rules.rerun",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,56 @@
+"""The README's examples are true: its TOML loads, its Python runs, its tables list what there is."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pytest_regcase.case_files import load_case, load_simulations, seal_case
+from pytest_regcase.cli import COMMANDS
+from pytest_regcase.config import load_project
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{re.escape(kind)}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def test_there_is_one_command_to_run_and_one_to_test() -> None:
+    (run,), (test,) = blocks("sh run"), blocks("sh test")
+    assert run.splitlines()[-1].endswith("pytest --regcase")
+    assert ".[test" in test
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_blocks_run(code: str) -> None:
+    exec(compile(code, "README.md", "exec"), {})
+
+
+def test_the_agent_entry_is_a_configuration(tmp_path: Path) -> None:
+    (text,) = [each for each in blocks("toml") if "tool" in tomllib.loads(each)]
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert "default" in load_project(tmp_path).config.agents
+
+
+def test_the_smallest_case_needs_a_seal_and_nothing_else(tmp_path: Path) -> None:
+    (text,) = [each for each in blocks("toml") if "observation" in tomllib.loads(each)]
+    path = tmp_path / "sweep-0412-trial-37" / "case.toml"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    seal_case(path)
+    assert load_case(path).case.cause_status == "unknown"
+
+
+def test_the_table_of_simulations_is_the_catalogue(tmp_path: Path) -> None:
+    listed = dict(re.findall(r"^\| `([a-z0-9-]+-v\d+)` \| ([a-z-]+) \|", README, re.MULTILINE))
+    known = {name: each.simulation.hypothesis for name, each in load_simulations(load_project(tmp_path)).items()}
+    assert listed == known
+
+
+def test_every_command_and_option_it_names_exists() -> None:
+    assert set(re.findall(r"^regcase ([a-z]+)", README, re.MULTILINE)) <= set(COMMANDS)
+    plugin = (Path(__file__).parent.parent / "pytest_regcase" / "plugin.py").read_text(encoding="utf-8")
+    options = set(re.findall(r'"(--regcase[a-z-]*)"', plugin))
+    assert set(re.findall(r"^\| `(--regcase[a-z-]*)", README, re.MULTILINE)) == options

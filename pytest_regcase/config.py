@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,7 @@ from pytest_regcase.errors import FileError, UsageRefused
 from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.case import Rate
 from pytest_regcase.records.trial import ToolCall
-from pytest_regcase.toml_lines import Key, TomlFile, read_toml, shown, validate
+from pytest_regcase.toml_lines import Key, TomlFile, dotted, read_toml, shown, validate
 
 PositiveSeconds = Annotated[float, Field(gt=0)]
 
@@ -189,6 +190,19 @@ def read_config(toml: TomlFile) -> RegcaseConfig:
         for name, agent in config.agents.items()
         for key, says in _agent_problems(name, agent)
     ]
+    for table, rates in (((), config), (("limits",), config.limits)):
+        problems += [
+            toml.problem(
+                (place := ("tool", "regcase", *table, name)),
+                f'{dotted(place)} = "{value}"; allowed: more than 0 and less than 1',
+            )
+            for name in ("max_failure_rate", "risk")
+            if (value := getattr(rates, name)) is not None and not 0 < Decimal(value) < 1
+        ]
+    if not config.cases:
+        problems.append(
+            toml.problem(("tool", "regcase", "cases"), "tool.regcase.cases is empty; allowed: at least one folder")
+        )
     if problems:
         raise FileError(problems)
     return config

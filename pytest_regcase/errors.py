@@ -52,6 +52,20 @@ class UsageRefused(RegcaseError):
     slug = "usage"
 
 
+class WriteError(RegcaseError):
+    """A file cannot be written; what was there before is there still.
+
+    The exit code is 4, but 2 where the place that was asked for cannot hold a file at all.
+    """
+
+    slug = "not-written"
+    exit_code = 4
+
+    def __init__(self, text: str, *, exit_code: int = 4) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
 class UnknownName(RegcaseError):
     """A name that no case, simulation, agent or extension has."""
 

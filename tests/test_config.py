@@ -155,3 +155,17 @@ def test_text_of_shells_and_templates_is_no_placeholder(tmp_path: Path) -> None:
 def test_this_project_is_configured(repository: Path) -> None:
     assert "default" in load_project(repository / "tests").config.agents
     assert os.environ.get("REGCASE_LEDGER") is None
+
+
+@pytest.mark.parametrize("table", ["", "limits"])
+@pytest.mark.parametrize("key", ["max_failure_rate", "risk"])
+@pytest.mark.parametrize("value", ["0", "1.0"])
+def test_a_rate_that_no_number_of_runs_can_meet_is_an_error(
+    table: str, key: str, value: str, tmp_path: Path
+) -> None:
+    name = ".".join(filter(None, ("tool.regcase", table)))
+    (tmp_path / "pyproject.toml").write_text(f'[{name}]\n{key} = "{value}"\n')
+    with pytest.raises(FileError) as caught:
+        load_project(tmp_path)
+    (says,) = caught.value.problems
+    assert says.endswith(f':2: {name}.{key} = "{value}"; allowed: more than 0 and less than 1')

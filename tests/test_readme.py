@@ -9,6 +9,7 @@ import pytest
 from pytest_regcase.case_files import load_case, load_simulations, seal_case
 from pytest_regcase.cli import COMMANDS
 from pytest_regcase.config import load_project
+from pytest_regcase.importers.source import read_one
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
@@ -32,6 +33,14 @@ def test_the_agent_entry_is_a_configuration(tmp_path: Path) -> None:
     (text,) = [each for each in blocks("toml") if "tool" in tomllib.loads(each)]
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
     assert "default" in load_project(tmp_path).config.agents
+
+
+def test_the_trial_it_shows_is_read_whole(tmp_path: Path) -> None:
+    (text,) = blocks("json lines")
+    (tmp_path / "trial.jsonl").write_text(text, encoding="utf-8")
+    trial = read_one(tmp_path)
+    assert trial.missing == ()
+    assert (trial.failing_step, trial.termination, trial.partial_patch) == (2, "error", "")
 
 
 def test_the_smallest_case_needs_a_seal_and_nothing_else(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +35,7 @@ _SETTINGS = MappingProxyType(
         "core.autocrlf": "false",
         "core.fsmonitor": "false",
         "core.compression": "0",
+        "core.fsync": "none",  # nothing here outlives its attempt's folder
         "core.bigFileThreshold": "8m",
         "gc.auto": "0",
         "user.name": _IDENTITY,
@@ -173,7 +175,12 @@ def _diff(what: list[str], work_dir: Path, env: Mapping[str, str], *, may_fail: 
         stderr=subprocess.DEVNULL,
     ) as process:
         assert process.stdout is not None
-        found = process.stdout.read(DIFF_LIMIT_BYTES + 1)
+        too_long = threading.Timer(GIT_SECONDS, process.kill)
+        too_long.start()
+        try:
+            found = process.stdout.read(DIFF_LIMIT_BYTES + 1)
+        finally:
+            too_long.cancel()
         is_cut = len(found) > DIFF_LIMIT_BYTES
         if is_cut:
             process.kill()

@@ -12,7 +12,9 @@ from pytest_regcase.case_files.places_on_disk import (
     find_case,
     find_case_files,
     inside,
+    refuse_link,
     replace_file,
+    writing,
 )
 from pytest_regcase.case_files.recorded import read_transcript, tree_digest
 from pytest_regcase.case_files.seal import observation_digest, seal_text
@@ -43,9 +45,11 @@ __all__ = [
     "new_case_text",
     "observation_digest",
     "read_transcript",
+    "refuse_link",
     "replace_file",
     "seal_case",
     "seal_text",
     "tree_digest",
     "write_new_case",
+    "writing",
 ]

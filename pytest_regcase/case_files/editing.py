@@ -11,7 +11,7 @@ from pytest_regcase.case_files.loading import LoadedCase, check_case
 from pytest_regcase.case_files.places_on_disk import CASE_FILE, replace_file
 from pytest_regcase.case_files.rendering import record_text
 from pytest_regcase.case_files.seal import APPENDED, ended, newline_of, observation_digest, seal_text
-from pytest_regcase.errors import UsageRefused
+from pytest_regcase.errors import FileError, UsageRefused
 from pytest_regcase.records.base import Record
 from pytest_regcase.records.case import RegressionCase
 from pytest_regcase.toml_lines import TOML_LIMIT_BYTES, parse_toml, read_bounded, read_toml, shown, validate
@@ -65,6 +65,14 @@ def append_record(path: Path, table: str, record: Record) -> LoadedCase:
     check_case(toml)
     newline = newline_of(toml.text)
     text = ended(toml.text, newline) + newline + record_text(table, record, newline)
+    try:
+        parse_toml(path, text.encode())
+    except FileError:
+        # It was read just now, so only what was added can be wrong; its line would be one that is not there.
+        raise UsageRefused(
+            f"Couldn't append to [[{table}]] in {shown(path)}: {table} is written there in a form that nothing can"
+            f" be added to.\nWrite it as [[{table}]] tables at the end of the file, or take it out if it is empty."
+        ) from None
     if table == "evidence":
         text = _with_cause_status(path, text)
     return _replace(path, toml.text, text)

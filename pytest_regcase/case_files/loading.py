@@ -3,6 +3,7 @@
 Executes nothing, writes nothing. Whether the agent and the simulations that a case names exist is not known here.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from typing import Any
 from pytest_regcase.case_files.places_on_disk import CASE_FILE, inside
 from pytest_regcase.case_files.recorded import digest_of_recorded, read_text, read_transcript, tree_digest
 from pytest_regcase.case_files.seal import broken_seal, observation_digest
-from pytest_regcase.errors import FileError, SealError
+from pytest_regcase.errors import FileError, SealError, UsageRefused
 from pytest_regcase.records.canonical import digest, digest_of
 from pytest_regcase.records.case import RegressionCase
 from pytest_regcase.records.trial import TranscriptLine
 from pytest_regcase.records.words import HypothesisClass, ScenarioKind
+from pytest_regcase.rules.rerun import proportion
 from pytest_regcase.toml_lines import Key, TomlFile, at_line, read_toml, shown, validate
 
 TRANSCRIPT = "recorded/transcript.jsonl"
@@ -141,13 +143,22 @@ def check_case(toml: TomlFile, folder: Path | None = None, *, seal: bool = True)
 
     `folder` is where the files beside it lie, when not beside it yet. Without `seal` the seal is not looked at.
     """
+    try:
+        return _checked(toml, folder if folder is not None else toml.path.parent, seal=seal)
+    except OSError as error:
+        # A folder that may not be entered, a tree that changes meanwhile: one bad case, not the end of a session.
+        name = shown(Path(error.filename)) if isinstance(error.filename, str) else "a file beside it"
+        says = f"{name} cannot be read: {error.strerror or error}"
+        raise FileError([at_line(toml.path, None, says)]) from error
+
+
+def _checked(toml: TomlFile, folder: Path, *, seal: bool) -> LoadedCase:
     check_version(toml)
     data: Mapping[str, Any] = toml.data
     if not seal:
         # It is about to be written: what stands there may be a placeholder.
         data = {key: value for key, value in data.items() if key != "seal"}
     case = validate(RegressionCase, TomlFile(toml.path, dict(data), toml.text), required=REQUIRED)
-    folder = folder if folder is not None else toml.path.parent
     problems = [*_wrong_words(toml, case), *_wrong_names(toml, case, folder)]
     if problems:
         raise FileError(problems)
@@ -160,13 +171,16 @@ def check_case(toml: TomlFile, folder: Path | None = None, *, seal: bool = True)
 
 
 def check_version(toml: TomlFile) -> None:
-    """Refuse a file of a format that is newer than we know.
+    """Refuse a file of a format that is newer than we know, or that only looks like ours (``true``, ``1.0``).
 
     Raises:
         FileError: it is.
     """
     version = toml.data.get("schema")
-    if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
+    if isinstance(version, bool | float):  # equal to 1 in Python, and so to a model
+        written = str(version).lower()
+        raise FileError([toml.problem(("schema",), f"schema = {written}; allowed: {SCHEMA_VERSION}")])
+    if isinstance(version, int) and version > SCHEMA_VERSION:
         raise FileError(
             [
                 toml.problem(
@@ -218,6 +232,17 @@ def _wrong_words(toml: TomlFile, case: RegressionCase) -> Iterator[str]:
                 ("symptom_match", "error_type"),
                 f"symptom_match.error_type = {pattern!r} is no regular expression: {error}",
             )
+    rule = case.handover.rerun_rule if case.handover is not None else None
+    for name in ("max_failure_rate", "risk") if rule is not None else ():
+        value = getattr(rule, name)
+        try:
+            proportion(value, name)
+        except UsageRefused:
+            yield toml.problem(
+                ("handover", "rerun_rule", name),
+                f'handover.rerun_rule.{name} = "{value}"; allowed: more than 0 and less than 1, with at most 100'
+                " decimals",
+            )
     replies = case.replies
     if replies is not None and replies.file is not None and replies.source != "script":
         yield toml.problem(
@@ -245,6 +270,9 @@ def _wrong_names(toml: TomlFile, case: RegressionCase, folder: Path) -> Iterator
         inside(folder, TRANSCRIPT)
     except ValueError as error:
         yield at_line(folder / TRANSCRIPT, None, str(error))
+    else:
+        if os.path.lexists(folder / TRANSCRIPT) and not (folder / TRANSCRIPT).is_file():
+            yield at_line(folder / TRANSCRIPT, None, "is there, but is no file")
 
 
 def _named(case: RegressionCase) -> Iterator[tuple[Key, str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_regcase.case_files.loading import check_case
-from pytest_regcase.case_files.places_on_disk import CASE_FILE, inside, replace_file
+from pytest_regcase.case_files.places_on_disk import CASE_FILE, inside, replace_whole, writing
 from pytest_regcase.case_files.rendering import table_of, toml_values
 from pytest_regcase.case_files.seal import seal_text
 from pytest_regcase.errors import FileError, UsageRefused
@@ -58,8 +58,11 @@ def write_new_case(
     Raises:
         UsageRefused: the folder exists already, or the case lacks what a file needs (id, title, handover).
         FileError: the case, or one of the files, holds something that is not allowed.
+        WriteError: the file system refuses; nothing of the case stays.
     """
-    if folder.exists() or folder.is_symlink():
+    with writing(folder):
+        taken = folder.exists() or folder.is_symlink()
+    if taken:
         raise UsageRefused(
             f"Couldn't write the case {shown(folder)}: it exists already, and a case is never overwritten.\n"
             "Choose another id, or remove the folder."
@@ -70,16 +73,17 @@ def write_new_case(
     text = seal_text(new_case_text(with_digests(case, files)))
     content = text.encode()
     toml = parse_toml(folder / CASE_FILE, content)
-    folder.parent.mkdir(parents=True, exist_ok=True)
     draft = folder.parent / f".{folder.name}.{secrets.token_hex(4)}.tmp"
-    draft.mkdir()
     try:
-        for name, each in files.items():
-            _write(draft, name, each, executable=name in executable)
-        replace_file(draft / CASE_FILE, content)
-        check_case(toml, draft)
-        # POSIX renames a folder onto an empty one, and onto no other: whoever was faster keeps theirs.
-        draft.rename(folder)
+        with writing(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            draft.mkdir()
+            for name, each in files.items():
+                _write(draft, name, each, executable=name in executable)
+            replace_whole(draft / CASE_FILE, content)
+            check_case(toml, draft)
+            # POSIX renames a folder onto an empty one, and onto no other: whoever was faster keeps theirs.
+            draft.rename(folder)
     except FileError as error:
         # The draft is gone by the time that someone reads this.
         where = [each.replace(shown(draft), shown(folder)) for each in error.problems]

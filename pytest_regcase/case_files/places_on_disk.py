@@ -3,48 +3,84 @@
 Knows folders and file names; reads no more of a case file than its id.
 """
 
+import errno
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from pytest_regcase.errors import FileError, RegcaseError, UnknownName
-from pytest_regcase.toml_lines import TOML_LIMIT_BYTES, at_line, read_bounded
+from pytest_regcase.errors import FileError, RegcaseError, UnknownName, WriteError
+from pytest_regcase.toml_lines import TOML_LIMIT_BYTES, at_line, read_bounded, shown
 
 CASE_FILE = "case.toml"
+_SHOWN_NAME = 60
 
 
 def find_case_files(folders: Iterable[Path]) -> list[Path]:
     """Return the case files below `folders`: their own ``case.toml``, and ``*/case.toml``; sorted, each once.
 
-    Folders whose name begins with a dot are passed over, and so is a folder that does not exist.
+    Folders whose name begins with a dot are passed over, and so is a folder that does not exist. What may not be
+    looked into is no reason to pass a case over: its file is among them, and cannot be read.
+
+    Raises:
+        FileError: a folder of cases cannot be listed.
     """
     found: dict[Path, Path] = {}
     for folder in folders:
-        for path in (folder / CASE_FILE, *folder.glob(f"*/{CASE_FILE}")):
-            if not path.parent.name.startswith(".") and path.is_file():
+        try:
+            inner = [each for each in folder.iterdir() if not each.name.startswith(".") and _may_be_folder(each)]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise FileError([at_line(folder, None, f"cannot be listed: {error.strerror or error}")]) from error
+        for path in (each / CASE_FILE for each in (folder, *inner)):
+            if not path.parent.name.startswith(".") and _may_be_file(path):
                 found.setdefault(path.resolve(), path)
     return sorted(found.values())
+
+
+def _may_be_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return True
+
+
+def _may_be_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return True
 
 
 def find_case(folders: Sequence[Path], name: str) -> Path:
     """Return the case file that `name` means: its path, its folder, or a case's id below `folders`.
 
     Raises:
-        UnknownName: none of the three; the known ids are listed.
+        UnknownName: none of the three, and the known ids are listed; or several cases have the id.
     """
     path = Path(name)
-    if path.is_dir() and (path / CASE_FILE).is_file():
-        return path / CASE_FILE
-    if path.is_file():
-        return path
-    known = {_id_of(each): each for each in find_case_files(folders)}
-    if name in known:
-        return known[name]
+    with suppress(OSError):  # a name that is too long for a path
+        if path.is_dir() and (path / CASE_FILE).is_file():
+            return path / CASE_FILE
+        if path.is_file():
+            return path
+    known: dict[str, list[Path]] = {}
+    for each in find_case_files(folders):
+        known.setdefault(_id_of(each), []).append(each)
+    meant = known.get(name, [])
+    if len(meant) == 1:
+        return meant[0]
+    called = repr(name if len(name) <= _SHOWN_NAME else name[:_SHOWN_NAME] + "...")
+    if meant:
+        raise UnknownName(
+            f"Couldn't tell which case {called} is: {len(meant)} cases have that id, and an id is one case's.\n"
+            f"Give another id to all but one of: {', '.join(map(shown, meant))}."
+        )
     raise UnknownName(
-        f"Couldn't find the case {name!r}: it is no case file, no folder with one, and no id.\n"
+        f"Couldn't find the case {called}: it is no case file, no folder with one, and no id.\n"
         f"Known: {', '.join(sorted(known)) or 'none'}."
     )
 
@@ -63,8 +99,10 @@ def inside(folder: Path, name: str) -> Path:
     path = folder / parts
     try:
         resolved = path.resolve()
+        path.exists()  # raises where the name is too long, or a folder on the way may not be entered
     except (OSError, RuntimeError) as error:
-        raise ValueError(f"cannot be followed: {error}") from error
+        says = error.strerror if isinstance(error, OSError) else None
+        raise ValueError(f"cannot be followed: {says or error}") from error
     if not resolved.is_relative_to(folder.resolve()):
         raise ValueError("leaves the case's folder through a symbolic link")
     return path
@@ -77,10 +115,48 @@ def replace_file(path: Path, content: bytes) -> None:
 
     Raises:
         FileError: it is a symbolic link: what it points to is not ours to replace.
-        OSError: the file system refuses.
+        WriteError: the file system refuses.
+    """
+    refuse_link(path)
+    with writing(path):
+        replace_whole(path, content)
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a file that `replace_file` would not replace.
+
+    Raises:
+        FileError: it is a symbolic link.
     """
     if path.is_symlink():
         raise FileError([at_line(path, None, "is a symbolic link; edit the file that it points to")])
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say of what the file system refuses meanwhile that `path` could not be written, whatever it was for.
+
+    Raises:
+        WriteError: instead of an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        no_place = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+        reason = (error.strerror or type(error).__name__).lower()
+        raise WriteError(
+            f"Couldn't write {shown(path)}: {reason}.\n"
+            + ("Check the path." if no_place else "Nothing was changed; look at the disk and the permissions."),
+            exit_code=2 if no_place else 4,
+        ) from error
+
+
+def replace_whole(path: Path, content: bytes) -> None:
+    """Do what `replace_file` does where it is already known that the file may be replaced.
+
+    Raises:
+        OSError: the file system refuses.
+    """
     try:
         mode = path.stat().st_mode & 0o7777
     except FileNotFoundError:

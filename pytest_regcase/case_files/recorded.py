@@ -133,6 +133,12 @@ def _line(raw: bytes, replies: int, first_step: int) -> TranscriptLine:
         raw = json.dumps(found).encode()
     try:
         # From JSON: only there do strict models take a list for a tuple and a text for a date-time.
-        return TranscriptLine.model_validate_json(raw, by_alias=True, by_name=False)
+        line = TranscriptLine.model_validate_json(raw, by_alias=True, by_name=False)
     except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "json_invalid":  # what Python's own reader lets pass: half of a surrogate pair
+            raise ValueError(f"is not a JSON object: {first['ctx']['error']}") from error
         raise ValueError(complaint(TranscriptLine, error)) from error
+    if line.at is not None and line.at.tzinfo is None:
+        raise ValueError(f"at = {line.at.isoformat()} has no offset; write it with Z or +hh:mm")
+    return line

@@ -5,6 +5,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pytest_regcase.records.base import Record
+from pytest_regcase.toml_lines import INT_MAX, INT_MIN
 
 if TYPE_CHECKING:
     from tomlkit.items import Table
@@ -56,6 +57,8 @@ def _value(value: Any) -> Any:
         return [_value(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
+        return str(value)
     return value
 
 

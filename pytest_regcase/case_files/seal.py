@@ -61,6 +61,11 @@ def seal_text(text: str) -> str:
     header = next((span for key, span in places.headers if key == ("seal",)), None)
     if header is not None:
         return f'{text[: header.end]}{newline}observation = "{wanted}"{text[header.end :]}'
+    if seal is not None:
+        raise UsageRefused(
+            "Couldn't seal the observation: it has a seal that is no [seal] table.\n"
+            "Take it out; `regcase seal` writes it."
+        )
     block = f'[seal]{newline}observation = "{wanted}"{newline}'
     first = next((span.start for key, span in places.headers if key[0] in APPENDED), None)
     if first is None:

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
@@ -60,6 +61,8 @@ class _Lazy(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog="""\b
 Example:
+  regcase init --harness python
+  regcase doctor
   regcase new --from-trial runs/trial-37
   pytest --regcase
 """,
@@ -78,6 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     REGCASE_TRACEBACK=1 shows the traceback of our own failures, for a bug report.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # What a terminal or a locale cannot show must not end a command that has done its work.
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = regcase.main(
             args=list(arguments) if arguments is not None else None, prog_name="regcase", standalone_mode=False

@@ -1,10 +1,11 @@
 """`regcase doctor`: prints what two attempts with a built-in task showed. Decides nothing."""
 
 import json
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
     from pytest_regcase.session.doctor import Diagnosis
@@ -31,8 +32,8 @@ def doctor(agent: str, as_json: bool) -> None:
     from pytest_regcase.session.doctor import diagnose
 
     project = load_project(Path.cwd())
-    if not as_json:
-        seconds = project.config.agents[agent].deadline_seconds if agent in project.config.agents else 0
+    if not as_json and agent in project.config.agents:  # where it is not, all that is to be said is that
+        seconds = project.config.agents[agent].deadline_seconds
         click.echo(f"Two attempts with agent {agent!r}; the second may take up to {seconds:g} s ...", err=True)
     diagnosis = diagnose(project, agent)
     click.echo(json.dumps(_document(diagnosis), indent=2) if as_json else "\n".join(_lines(diagnosis)))
@@ -45,6 +46,7 @@ def _document(diagnosis: "Diagnosis") -> dict[str, Any]:
         "schema": 1,
         "agent": diagnosis.agent,
         "reached": diagnosis.reached,
+        "other_requests": list(diagnosis.other_requests),
         "wire": diagnosis.wire,
         "streaming": diagnosis.streaming,
         "startup_seconds": diagnosis.startup_seconds,
@@ -76,7 +78,10 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
         ),
         "When the first request is never answered:",
     ]
-    if diagnosis.stopped_seconds is None:
+    if diagnosis.stopped_seconds is None and diagnosis.silent.exit.ended_by is None:
+        why = diagnosis.silent.reason or "it is not on the wire"
+        lines += _wrapped(f"when it stopped cannot be said: {why}")
+    elif diagnosis.stopped_seconds is None:
         lines += [
             "  it was still waiting when we ended it. Its client has no time-out, or one above",
             "  the agent's deadline_seconds; set a time-out in the agent, or raise the deadline.",
@@ -97,11 +102,21 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, 78, initial_indent="  ", subsequent_indent="    ")
+    return wrapped(text).splitlines()
 
 
 def _not_reached(diagnosis: "Diagnosis") -> list[str]:
     silent = diagnosis.silent
+    if diagnosis.other_requests:
+        return [
+            *_wrapped(
+                "reached our port: yes, but with no model request that we can answer: it asked for"
+                f" {', '.join(diagnosis.other_requests)}"
+            ),
+            *_wrapped("We answer OpenAI chat completions (POST /chat/completions); set the agent to use them."),
+            "  Then look at what it wrote:",
+            f"    {diagnosis.folder}",
+        ]
     return [
         "  reached our port: no. Not one model request came in.",
         f"  exit code {silent.exit.code}" + (f"; {silent.reason}" if silent.reason else ""),

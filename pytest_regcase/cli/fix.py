@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from pytest_regcase.cli.words import Words, wrapped
+
 
 @click.command(
     epilog="""\b
@@ -13,9 +15,13 @@ Example:
 """
 )
 @click.argument("name", metavar="CASE")
-@click.option("--note", help="What was changed, for the reader.")
-@click.option("--by", help="Who claims it. [default: your name and address in git, else the user name]")
-@click.option("--revision", help="What is claimed to be fixed. [default: the digest of the case's agent]")
+@click.option("--note", type=Words(), help="What was changed, for the reader.")
+@click.option(
+    "--by", type=Words(), help="Who claims it. [default: your name and address in git, else the user name]"
+)
+@click.option(
+    "--revision", type=Words(), help="What is claimed to be fixed. [default: the digest of the case's agent]"
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def fix(name: str, note: str | None, by: str | None, revision: str | None, as_json: bool) -> None:
     """Claim that CASE (a case file, its folder, or an id) is fixed.
@@ -39,16 +45,17 @@ def fix(name: str, note: str | None, by: str | None, revision: str | None, as_js
             "need": claim.need,
             "notices": list(claim.notices),
         }
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(document, indent=2))
         return
     click.echo(f"wrote {shown(claim.path)}: fix {claim.fix.number}, claimed by {claim.fix.by}")
-    click.echo(f"  revision {claim.fix.revision}")
+    click.echo(wrapped(f"revision {claim.fix.revision}"))
     click.echo(f"  ledger {claim.fix.ledger_id}, {claim.fix.rows} attempts so far")
     for notice in claim.notices:
-        click.echo(f"  note: {notice}")
-    click.echo(
+        click.echo(wrapped(f"note: {notice}"))
+    needs = (
         f"The claim needs {claim.need} clean live attempts: failure rate below {claim.max_failure_rate}"
         f" at risk {claim.risk}."
     )
+    click.echo(wrapped(needs, first="", further="  "))
     click.echo("Next:")
     click.echo(f"  pytest --regcase --regcase-profile=nightly --regcase-live={claim.need}")

@@ -9,7 +9,7 @@ import click
     epilog="""\b
 Example:
   regcase init --harness mini-swe-agent
-  regcase init --harness python --agent default
+  regcase init --harness python --agent mine
 """
 )
 @click.option(
@@ -24,7 +24,8 @@ def init(harness: str, agent: str) -> None:
     """Set the project in the current folder up.
 
     Appends a complete [tool.regcase] with one agent to pyproject.toml, and to .gitattributes and .gitignore the
-    lines that keep recorded files byte for byte and the ledger out of git. What is there already stays.
+    lines that keep recorded files byte for byte and the ledger out of git. What is there already stays; where
+    there is a [tool.regcase] already nothing is written, and a second agent is added by hand.
     """
     from pytest_regcase.session.set_up import set_up
     from pytest_regcase.toml_lines import shown

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pytest_regcase.cli.words import Words, wrapped
+
 if TYPE_CHECKING:
     from pytest_regcase.session.adopt import Adopted
 
@@ -32,14 +34,16 @@ Example:
     help="Where the case goes.  [default: the first configured folder]",
 )
 @click.option("--id", "case_id", metavar="ID", help="Id and folder name.  [default: made from the source]")
-@click.option("--title", metavar="TEXT", help="What was seen, in a few words; never why.")
+@click.option("--title", type=Words(), metavar="TEXT", help="What was seen, in a few words; never why.")
 @click.option(
     "--work-tree",
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="The files that the agent started from: plain files, at most 16 MiB.",
 )
-@click.option("--owner", metavar="WHO", help="Who decides next.  [default: CODEOWNERS, else the git user]")
+@click.option(
+    "--owner", type=Words(), metavar="WHO", help="Who decides next.  [default: CODEOWNERS, else the git user]"
+)
 @click.option("--sample", metavar="ID", help="Which trial, where the log holds several.")
 @click.option("--epoch", type=int, metavar="N", help="Which repetition of the sample.")
 @click.option(
@@ -110,8 +114,8 @@ def _print(adopted: "Adopted", *, has_agent: bool) -> None:
     from pytest_regcase.toml_lines import shown
 
     case, observed = adopted.case, adopted.case.observation
-    click.echo(printable(f"{case.id}: {observed.symptom}"))
-    click.echo(printable(f"  from {observed.source_event}"))
+    click.echo(wrapped(printable(f"{case.id}: {observed.symptom}"), first=""))
+    click.echo(wrapped(printable(f"from {observed.source_event}")))
     click.echo("  cause unknown: nothing recorded says more, and this tool does not guess")
     click.echo("Wrote:")
     in_tree = [path for path in adopted.written if "work_tree" in path.relative_to(adopted.folder).parts]
@@ -120,13 +124,15 @@ def _print(adopted: "Adopted", *, has_agent: bool) -> None:
             click.echo(f"  {shown(path)}")
     if in_tree:
         click.echo(f"  {shown(adopted.folder / 'recorded' / 'work_tree')} ({len(in_tree)} files)")
-    click.echo(f"Owner: {case.handover.owner if case.handover else ''} (from {adopted.owner.found_in})")
+    owner = case.handover.owner if case.handover else ""
+    click.echo(wrapped(f"Owner: {owner} (from {adopted.owner.found_in})", first=""))
     removed = ", ".join(f"{count} {kind}" for kind, count in sorted(adopted.redactions.items()))
-    click.echo(f"Removed before writing: {removed or 'nothing found that looks like a secret or a home path'}")
+    removed = removed or "nothing found that looks like a secret or a home path"
+    click.echo(wrapped(f"Removed before writing: {removed}", first=""))
     _print_list("Not found in the source:", tuple(map(printable, adopted.missing)))
     click.echo("Hypotheses proposed, to test the recovery; they say nothing about this trial:")
     for hypothesis in case.hypotheses:
-        click.echo(f"  {hypothesis.id}: {', '.join(hypothesis.simulations)}")
+        click.echo(wrapped(f"{hypothesis.id}: {', '.join(hypothesis.simulations)}"))
     _print_list("Mind:", adopted.warnings)
     if has_agent:
         click.echo("Next: read the case, then")
@@ -142,4 +148,4 @@ def _print_list(heading: str, sentences: tuple[str, ...]) -> None:
     if sentences:
         click.echo(heading)
         for sentence in sentences:
-            click.echo(f"  - {sentence}")
+            click.echo(wrapped(f"- {sentence}"))

@@ -21,12 +21,13 @@ Example:
 def schema(name: "SchemaName", out: Path | None) -> None:
     """Print the JSON Schema of a case file, a simulation file, or [tool.regcase].
 
-    Case files that `regcase new` writes point at ../../regcase-case.schema.json, so that is where editors look.
+    Without a name: of a case file. Editors look for regcase-case.schema.json beside the cases folder: case files
+    that `regcase new` writes name it in their first line.
     """
     from pytest_regcase.case_files import json_schema, replace_file
     from pytest_regcase.toml_lines import shown
 
-    text = json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(json_schema(name), indent=2) + "\n"
     if out is None:
         click.echo(text, nl=False)
         return

@@ -17,7 +17,7 @@ from pytest_regcase.importers.inspect_log import START, InspectLog, SampleEntry
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
     bare,
-    digest_file,
+    digests_of,
     exception_chain,
     filled,
     mapping,
@@ -253,7 +253,7 @@ def _identity(log: InspectLog, entry: SampleEntry) -> dict[str, Any]:
         "model": filled(log.eval.get("model")),
         "conditions": _conditions(log.eval),
         "can_show": _CAN_SHOW,
-        "source_digests": {log.path.name: digest_file(log.path)},
+        "source_digests": digests_of(log.path),
     }
 
 

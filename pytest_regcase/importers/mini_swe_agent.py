@@ -17,7 +17,7 @@ from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
     NotJson,
     bare,
-    digest_file,
+    digests_of,
     exception_chain,
     filled,
     mapping,
@@ -128,7 +128,7 @@ def _read(source: Path) -> Trial:
         submission=ending.submission(is_patch=task_id is not None),
         model_requests=whole(mapping(info.get("model_stats")).get("api_calls")),
         can_show=EXPECTATIONS,
-        source_digests={source.name: digest_file(source)},
+        source_digests=digests_of(source),
         missing=tuple(missing),
     )
 

@@ -6,6 +6,7 @@ Knows bytes, JSON and the limits; knows no format. Must import no importer. Rais
 import hashlib
 import json
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -100,6 +101,17 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
                 yield number, line.rstrip(b"\r\n"), whole
     except OSError as error:
         raise refused("unreadable", path, _os_words(error), "Check the path and its permissions.") from error
+
+
+def digests_of(path: Path) -> dict[str, str]:
+    """Return the file's name and its digest, as a trial notes its sources.
+
+    What is not UTF-8 in the name is replaced: no file of ours could hold it.
+
+    Raises:
+        ImportRefused: it cannot be read.
+    """
+    return {os.fsencode(path.name).decode("utf-8", "replace"): digest_file(path)}
 
 
 def digest_file(path: Path) -> str:
@@ -259,19 +271,22 @@ def filled(value: Any) -> str | None:
 
 
 def whole(value: Any) -> int | None:
-    """Return `value` if it is a whole number (a truth value is none)."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """Return `value` if it is a whole number of at most 64 bits (a truth value is none)."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
 
 
 def moment(value: Any) -> datetime | None:
     """Return a point in time from ISO text with an offset, or from seconds since 1970; else None.
 
-    A text without an offset names no point in time, so it is absent too.
+    A text without an offset names no point in time, so it is absent too; so is a time that UTC does not have.
     """
     try:
         if isinstance(value, str):
             found = datetime.fromisoformat(value)
-            return found if found.tzinfo is not None and found.utcoffset() is not None else None
+            if found.tzinfo is None or found.utcoffset() is None:
+                return None
+            found.astimezone(UTC)  # raises outside the years 1 to 9999
+            return found
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
             return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):

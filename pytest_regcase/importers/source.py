@@ -167,7 +167,8 @@ def _locate(path: Path, importer: str | None) -> tuple[Path, Importer]:
     try:
         is_folder, is_file = path.is_dir(), path.is_file()
     except (OSError, ValueError) as error:
-        raise refused("unreadable", path, str(error), "Check the path.") from error
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise refused("unreadable", path, why.lower(), "Check the path.") from error
     if not is_folder and not is_file:
         raise refused("no-such-file", path, "there is no such file or folder", "Check the path.")
     if is_folder:
@@ -202,8 +203,16 @@ def _in_folder(folder: Path, readers: Sequence[Importer]) -> tuple[Path, Importe
 
 def _files_below(folder: Path) -> Iterator[Path]:
     """Yield plain files, sorted, without hidden folders and without following links."""
+
+    def stop(error: OSError) -> None:
+        # os.walk would leave the folder out and say nothing; the trial, or a second one, may be in there.
+        name = Path(error.filename) if isinstance(error.filename, str) else folder
+        raise refused(
+            "unreadable", name, (error.strerror or str(error)).lower(), "Check the path and its permissions."
+        ) from error
+
     count = 0
-    for place, folders, files in os.walk(folder):
+    for place, folders, files in os.walk(folder, onerror=stop):
         below = len(Path(place).relative_to(folder).parts)
         folders[:] = (
             sorted(each for each in folders if not each.startswith(".")) if below < DEPTH_LIMIT - 1 else []

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
     NotJson,
-    digest_file,
+    digests_of,
     filled,
     mapping,
     moment,
@@ -125,6 +125,7 @@ class _Lines:
         self.failed_step: int | None = None
         self.end: Mapping[str, Any] | None = None
         self._bad = 0
+        self._replied = 0
 
     def noted(self, notes: tuple[str, ...]) -> None:
         self.missing.extend(note for note in notes if note not in self.missing)
@@ -139,7 +140,7 @@ class _Lines:
         rest = {key: value for key, value in record.items() if key != "kind" and value is not None}
         try:
             if kind == "step":
-                self.steps.append(TranscriptLine.model_validate_json(json.dumps(self._timed(number, rest))))
+                self._step(number, rest)
             elif kind == "model_call":
                 self._model_call(rest)
             elif kind == "error":
@@ -162,6 +163,17 @@ class _Lines:
             first = error.errors()[0]
             place = ".".join(str(each) for each in first["loc"])
             self.bad(number, f"{place}: {first['msg']}")
+
+    def _step(self, number: int, record: dict[str, Any]) -> None:
+        line = TranscriptLine.model_validate_json(json.dumps(self._timed(number, record)))
+        if whole(line.step) is None:
+            self.bad(number, "step: a number that large is none")
+        elif line.is_reply and line.step <= self._replied:
+            # A transcript has each step once, in order: which of two was the model's cannot be told from here.
+            self.bad(number, f"the reply of step {line.step} comes after that of step {self._replied}")
+        else:
+            self._replied = line.step if line.is_reply else self._replied
+            self.steps.append(line)
 
     def _timed(self, number: int, record: dict[str, Any]) -> dict[str, Any]:
         """Leave a time out that names no point in time."""
@@ -223,7 +235,7 @@ class _Lines:
             final_text=text((end or {}).get("final_text")),
             model_requests=self.calls or None,
             can_show=EXPECTATIONS,
-            source_digests={source.name: digest_file(source)},
+            source_digests=digests_of(source),
             missing=tuple(self.missing),
         )
 

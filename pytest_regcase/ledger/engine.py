@@ -72,6 +72,36 @@ def shown(url: URL) -> str:
     return url.render_as_string(hide_password=True)
 
 
+class LedgerFile:
+    """The file of an SQLite ledger as it was when it was opened; a server has none, and nothing is watched."""
+
+    def __init__(self, url: URL) -> None:
+        self._url = url
+        path = url.database if url.get_backend_name() == "sqlite" else None
+        self._path = None if path is None or path.startswith("file:") else Path(path)
+        self._identity = self._now()
+
+    def check(self, verb: str) -> None:
+        """Raise LedgerError where the file is gone or another one: SQLite would go on writing what nobody finds."""
+        if self._now() != self._identity:
+            raise refuse(
+                verb,
+                self._url,
+                "its file was removed or replaced while it was open",
+                "Leave the ledger where it is while a session runs, and run again.",
+                slug="ledger-removed",
+            )
+
+    def _now(self) -> tuple[int, int] | None:
+        if self._path is None:
+            return None
+        try:
+            found = self._path.stat()
+        except OSError:
+            return (0, 0)
+        return found.st_dev, found.st_ino
+
+
 def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)

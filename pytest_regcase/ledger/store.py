@@ -17,7 +17,7 @@ from sqlalchemy import URL, Connection, Insert, func, insert, inspect, select, u
 from sqlalchemy.dialects import postgresql, sqlite
 
 from pytest_regcase.errors import LedgerError
-from pytest_regcase.ledger.engine import connect, reading, refuse, saying, writing
+from pytest_regcase.ledger.engine import LedgerFile, connect, reading, refuse, saying, writing
 from pytest_regcase.ledger.schema import ATTEMPTS, DECISIONS, META, METADATA, SCHEMA_VERSION, SESSIONS
 from pytest_regcase.records.attempt import AttemptKey, AttemptRecord
 from pytest_regcase.records.canonical import canonical_json
@@ -47,6 +47,7 @@ class Ledger:
         """Given once, when the ledger was made; `[[fix]]` records it."""
         self.is_new = is_new
         """This open made the ledger: it holds nothing yet."""
+        self._file = LedgerFile(connection.engine.url)
         self._insert_attempt = _insert_or_leave(connection)
 
     @classmethod
@@ -198,8 +199,10 @@ class Ledger:
 
     @contextmanager
     def _write(self, verb: str) -> Iterator[None]:
+        self._file.check(verb)
         with saying(verb, self._url), writing(self._connection):
             yield
+        self._file.check(verb)
 
     @contextmanager
     def _read(self) -> Iterator[None]:

@@ -21,6 +21,7 @@ from pytest_regcase.records.canonical import digest_of
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import SessionRow
 from pytest_regcase.records.words import InconclusiveReason
+from pytest_regcase.reporters.layout import wrapped
 from pytest_regcase.reporters.terminal import summary_lines
 from pytest_regcase.session.gate import decide_session
 from pytest_regcase.session.opening import CaseEntry
@@ -105,13 +106,14 @@ class Controller:
             self._keep(self._decision)
         except LedgerError as error:
             self._troubles.append(error.text)
+            self._decision = self._without_ledger()
         green = self._decision is not None and self._decision.decision == "pass" and not self._troubles
         if not green and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the decision that was made, not another one."""
-        lines = list(self._troubles)
+        lines = [line for text in self._troubles for each in text.splitlines() for line in wrapped(each, 80)]
         if self._decision is not None:
             lines += summary_lines(self._decision, self._attempts, colour=terminalreporter.hasmarkup)
         if lines:
@@ -160,12 +162,27 @@ class Controller:
             self._ledger.append(record)
         except LedgerError as error:
             # What the attempt showed stays readable, and the session ends: it could not be counted.
-            spool = self._gate.session_folder / "not-in-the-ledger.jsonl"
-            with spool.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record.to_plain()) + "\n")
-            self._troubles.append(f"{error.text} What it would have held is in {spool}.")
+            self._troubles.append(f"{error.text}\n{self._spooled(record)}")
             if self._session is not None:
                 self._session.shouldstop = "the ledger cannot be written"
+
+    def _spooled(self, record: AttemptRecord) -> str:
+        """Keep a record that the ledger refused beside the attempts; say where, or why not even there."""
+        spool = self._gate.session_folder / "not-in-the-ledger.jsonl"
+        try:
+            spool.parent.mkdir(parents=True, exist_ok=True)
+            with spool.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record.to_plain()) + "\n")
+        except OSError as error:
+            return f"What it would have held could not be kept either: {error}."
+        return f"What it would have held is in {spool}."
+
+    def _without_ledger(self) -> GateDecision | None:
+        """Decide once more, now that the ledger failed: what could not be kept is not green."""
+        try:
+            return self._decide()
+        except LedgerError:
+            return None
 
     def _decide(self) -> GateDecision:
         gate = self._gate

@@ -7,8 +7,10 @@ from pytest_regcase.records.case import Quarantine
 def attempt_lines(record: AttemptRecord, standing: str) -> list[str]:
     """Return the lines of one attempt; `standing` says what it means for the check."""
     lines = [f"{record.case_id} {record.scenario}, {_which(record)}: {outcome(record)}; {standing}"]
-    lines += [f"  {each.expectation}: {each.says}" for each in record.broken]
-    if record.reason is not None and not record.broken:
+    # What proves nothing has findings too, but they follow from whatever went wrong.
+    broken = record.broken if record.inconclusive is None else ()
+    lines += [f"  {each.expectation}: {each.says}" for each in broken]
+    if record.reason is not None and not broken:
         lines += [f"  {line}" for line in record.reason.splitlines()]
     if record.folder is not None:
         lines.append(f"  attempt: {record.folder}")

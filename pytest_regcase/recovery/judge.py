@@ -14,6 +14,7 @@ from pytest_regcase.records.observed import Observed
 from pytest_regcase.records.words import AttemptVerdict, InconclusiveReason
 from pytest_regcase.recovery.expectations import findings_of
 from pytest_regcase.recovery.live import judge_live
+from pytest_regcase.recovery.stopping import stop_of
 
 
 class Judgement(Record):
@@ -78,6 +79,21 @@ def _judge_simulation(expected: ExpectedRecovery, observed: Observed) -> Judgeme
     broken = [each.expectation for each in findings if each.status == "broken"]
     if broken:
         return Judgement(findings=findings, verdict="not-recovered", reason=f"broken: {', '.join(broken)}")
+    stop = stop_of(observed)
+    watched = stop.watched_seconds
+    # Below its time to stop a hanging agent and a patient one look alike, and most findings cannot be seen.
+    if (
+        expected.stop_within_seconds is not None
+        and stop.how in ("still-waiting", "ended-by-us")
+        and watched is not None
+        and watched <= expected.stop_within_seconds
+    ):
+        budget = f"{observed.exit.ended_by}_seconds"
+        reason = (
+            f"we ended the agent ({observed.exit.ended_by}) {watched:.1f} s after the first faulted request,"
+            f" and it has {expected.stop_within_seconds:g} s to stop; raise the agent's {budget}"
+        )
+        return _inconclusive("cut-short", reason, findings)
     unseen = [
         each.expectation
         for each in findings

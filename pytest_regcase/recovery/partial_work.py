@@ -1,13 +1,21 @@
 """Partial work: what a unified diff changes, whatever its headers, and how much of it another text holds.
 
-Knows the text of `git diff` and `diff -u`. Must not import records or the expectations: it compares texts only.
+Knows the text of `git diff` and `diff -u`, and work in other spellings (whole files, other kinds of diff). Must
+not import records or the expectations: it compares texts only.
 """
 
+import json
 import re
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_LINE_MARKS = re.compile(r"^[+!>]\s?")
+"""Before an added line in context diffs, plain diffs, and in unified ones whose headers are lost."""
+_TELLING_CHARACTERS = 8
+"""Letters and digits that added lines must hold together: brackets alone stand in any file."""
 _NO_CHANGE = ("index ", "similarity index ", "dissimilarity index ")
 
 
@@ -76,13 +84,19 @@ def changes(text: str) -> dict[str, FileChange]:
 def held(part: str, whole: str) -> Held:
     """Say how much of the diff `part` stands in the diff (or text with a diff) `whole`, file by file.
 
-    Blank lines are passed over: they tell nothing about whose work it is.
+    Blank lines are passed over: they tell nothing about whose work it is. Where `whole` is no unified diff (the
+    files themselves, a script for ed, another kind of diff), a file's added lines are found if all of them stand
+    there as lines.
     """
+    whole = _unwrapped(whole)
     others = changes(whole)
+    plain = None if others else _plain_lines(whole)
     lines = of = 0
     missing: str | None = None
     for path, change in changes(part).items():
         matching = [other for name, other in others.items() if _same_path(path, name)]
+        if plain is not None and _all_added(change, plain):
+            matching = [FileChange(change.added, Counter(), set())]
         for sign, wanted, there in _compared(change, matching):
             for text, count in wanted.items():
                 have = min(count, there[text])
@@ -101,6 +115,36 @@ def _compared(change: FileChange, others: list[FileChange]) -> list[tuple[str, C
     if not any(wanted for _, wanted, _ in pairs):
         pairs = [("", Counter(change.marks), Counter({mark for other in others for mark in other.marks}))]
     return pairs
+
+
+def _unwrapped(text: str) -> str:
+    """Return `text` without colours; of JSON, the texts in it."""
+    text = _COLOUR.sub("", text)
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return text
+    try:
+        return "\n".join(_texts(json.loads(text)))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
+def _plain_lines(text: str) -> set[str]:
+    lines = [line.strip() for line in text.split("\n")]
+    return {*lines, *(_LINE_MARKS.sub("", line).strip() for line in lines)}
+
+
+def _all_added(change: FileChange, lines: set[str]) -> bool:
+    added = [line.strip() for line in change.added if line.strip()]
+    telling = sum(each.isalnum() for line in added for each in line)
+    return telling >= _TELLING_CHARACTERS and all(line in lines for line in added)
 
 
 def _told(lines: Counter[str]) -> Counter[str]:

@@ -131,9 +131,14 @@ EMAIL: Final = Shape(
 )
 """Addresses in reserved domains (RFC 2606) belong to nobody and stay; so does ``git@host`` of a clone address."""
 
+# A letter of any script, also as JSON escapes it; not the escape of a control character or of punctuation.
+_ESCAPED = r"\\u(?!00[0-9abAB]|20)[0-9a-fA-F]{4}"
+_USER = rf"(?:\w|{_ESCAPED})(?:(?:[\w.@+-]|{_ESCAPED}){{0,62}}(?:[\w$-]|{_ESCAPED}))?"
+
 HOME_PATH: Final = re.compile(
-    rf"(?:/home/|/Users/|[A-Za-z]:(?:\\{{1,2}}|/)Users(?:\\{{1,2}}|/))"
-    rf"(?P<secret>{_FRESH}[A-Za-z0-9_](?:[A-Za-z0-9._@+-]{{0,62}}[A-Za-z0-9_$-])?)"
+    r"(?:/home/|/Users/|[A-Za-z]:(?P<separator>\\{1,2}|/)Users(?P=separator))"
+    # On Windows a name often holds spaces; without a further folder nobody can tell where it ends.
+    rf"(?P<secret>{_FRESH}{_USER}(?(separator)(?:(?: {_USER}){{1,3}}(?=(?P=separator)\w))?))"
 )
 """A home folder on Linux, macOS or Windows; the group is the user's name."""
 

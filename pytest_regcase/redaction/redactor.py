@@ -20,7 +20,7 @@ from pytest_regcase.redaction.patterns import (
 
 # Our own words, digests and numbers: nothing foreign can stand there.
 _LEFT_ALONE = frozenset(
-    {"format", "event_id", "event_id_from", "outcome", "outcome_from", "termination", "can_show", "source_digests"}
+    {"format", "event_id", "event_id_from", "outcome", "outcome_from", "termination", "can_show"}
     | {"redactions", "role", "raised_by", "by"}
 )
 _PERSONAL = frozenset({"home_path", "user_name", "email"})
@@ -131,6 +131,8 @@ def _walk(redactor: Redactor, record: dict[str, Any]) -> dict[str, Any]:
     for name, item in record.items():
         if name in _LEFT_ALONE:
             cleaned[name] = item
+        elif name == "source_digests":
+            cleaned[name] = {redactor.text(str(key)): found for key, found in item.items()}
         elif name in ("conditions", "usage"):
             cleaned[name] = redactor.value(item)
         elif isinstance(item, Mapping):

@@ -14,7 +14,7 @@ SAYS_WHY: Mapping[InconclusiveReason, str] = {
     "off-the-prefix": "the agent left the recorded replies",
     "control-failed": "the control of this session did not finish",
     "no-live-supplier": "there is no live supplier",
-    "machinery-broke": "our own supplier or supervisor broke",
+    "machinery-broke": "the attempt could not be made or read",
     "worker-crashed": "the test worker crashed",
     "cut-short": "it was cut short",
     "independence-unknown": "nothing shows that it is an independent draw",

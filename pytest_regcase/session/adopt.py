@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_regcase.case_builder import WORK_TREE, draft_case, propose_id
-from pytest_regcase.case_files import CASE_FILE, write_new_case
+from pytest_regcase.case_files import CASE_FILE, write_new_case, writing
 from pytest_regcase.config import Project
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.importers.source import read_one
@@ -63,6 +63,7 @@ def adopt(
     Raises:
         ImportRefused: there is no failed trial to take; the slug and the words say why.
         UsageRefused: the id is taken or no id, the work tree cannot be taken, or nobody owns the case.
+        WriteError: the file system refuses.
     """
     by_person = outcome == "failed"
     trial = read_one(source, importer=importer, sample=sample, epoch=epoch, failed_only=not by_person)
@@ -80,7 +81,9 @@ def adopt(
             "Say another one with --id."
         )
     folder = (cases if cases is not None else project.case_folders[0]) / name
-    if folder.exists() or folder.is_symlink():
+    with writing(folder):
+        taken = folder.exists() or folder.is_symlink()
+    if taken:
         raise UsageRefused(_taken(folder, given=case_id is not None), slug="id-taken")
     found = owner_of(folder / CASE_FILE, project.root, owner)
     draft = draft_case(trial, owner=found.name, case_id=name, title=_clean(title), with_work_tree=tree is not None)
@@ -169,10 +172,21 @@ def _read_work_tree(folder: Path) -> _WorkTree:
     """Return the plain files of `folder` by relative name, as they are.
 
     Raises:
-        UsageRefused: no such folder, no plain file, too large, or a file holds what looks like a secret.
+        UsageRefused: no such folder, no plain file, too large, a part that cannot be read, or a file holds what
+            looks like a secret.
     """
     if not folder.is_dir():
         raise UsageRefused(f"Couldn't take the work tree {folder}: there is no such folder.\nCheck --work-tree.")
+    try:
+        return _taken_work_tree(folder)
+    except OSError as error:
+        raise UsageRefused(
+            f"Couldn't take the work tree {folder}: {(error.strerror or str(error)).lower()}: {error.filename}.\n"
+            "A case holds all of it, or none: check the permissions."
+        ) from error
+
+
+def _taken_work_tree(folder: Path) -> _WorkTree:
     files: dict[str, bytes] = {}
     executable: list[str] = []
     left_out = size = 0
@@ -201,7 +215,10 @@ def _read_work_tree(folder: Path) -> _WorkTree:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+    def stop(error: OSError) -> None:
+        raise error  # os.walk would leave the folder out and say nothing
+
+    for place, folders, names in os.walk(folder, onerror=stop):
         folders[:] = sorted(each for each in folders if each != ".git")
         linked = [each for each in folders if (Path(place) / each).is_symlink()]
         yield from (Path(place) / each for each in sorted([*names, *linked]) if each != ".git")
@@ -209,9 +226,11 @@ def _below(folder: Path) -> Iterator[Path]:
 
 def _refuse_secrets(folder: Path, name: str, content: bytes) -> None:
     """Work-tree files are copied as they are, so a secret in them cannot be replaced on the way."""
-    if b"\0" in content[:8192]:
-        return
-    kinds = secrets_in(content.decode("utf-8", "replace"))
+    kinds = secrets_in(name)
+    if kinds:
+        name = f"the name {redact(name)[0]}"
+    elif b"\0" not in content[:8192]:
+        kinds = secrets_in(content.decode("utf-8", "replace"))
     if kinds:
         shown = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         raise UsageRefused(

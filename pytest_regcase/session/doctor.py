@@ -7,9 +7,10 @@ import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pytest_regcase.agents.revision import agent_digest
-from pytest_regcase.case_files import LoadedCase, load_case, load_simulations, write_new_case
+from pytest_regcase.case_files import LoadedCase, load_case, load_simulations, write_new_case, writing
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord, Finding
 from pytest_regcase.records.case import Handover, Observation, RegressionCase, TaskSource
@@ -32,7 +33,9 @@ class Diagnosis:
     answered: AttemptRecord
     silent: AttemptRecord
     reached: bool
-    """The agent's first request came in at our port."""
+    """In both runs a model request came in that we can answer."""
+    other_requests: tuple[str, ...]
+    """Paths that were asked for besides, each once: other wires, lists of models."""
     wire: str | None
     streaming: bool | None
     startup_seconds: float | None
@@ -53,11 +56,13 @@ def diagnose(project: Project, name: str) -> Diagnosis:
 
     Raises:
         UnknownName: the agent is not configured.
+        WriteError: the project's folder takes no files.
     """
     config = agent_config(project, name)
     now = datetime.now(UTC)
     folder = project.root / ".regcase" / "doctor" / now.strftime("%Y%m%dT%H%M%SZ")
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     revision = agent_digest(project.root, name, config, exclude=(*project.config.cases, *project.config.fixtures))
     snapshot = SessionSnapshot(
         session_id=f"doctor-{now.strftime('%Y%m%dT%H%M%SZ')}",
@@ -104,8 +109,10 @@ def _read(
     folder: Path,
     notice: str | None,
 ) -> Diagnosis:
-    events = read_wire_log(project.root / silent.folder / "wire.jsonl") if silent.folder is not None else []
-    first = next((event for event in events if event["event"] == "request" and not event.get("side_call")), None)
+    events = _events(project, silent)
+    requests = [*_requests(_events(project, answered)), *_requests(events)]
+    first = next((event for event in _requests(events) if _is_model_request(event)), None)
+    others = dict.fromkeys(str(event.get("path")) for event in requests if not _is_model_request(event))
     held = None
     if first is not None:
         # Only a close by the peer says something about the client's own time-out.
@@ -123,17 +130,34 @@ def _read(
         agent=name,
         answered=answered,
         silent=silent,
-        reached=first is not None,
+        reached=first is not None and any(map(_is_model_request, _requests(_events(project, answered)))),
+        other_requests=tuple(others),
         wire=None if first is None else first.get("wire"),
         streaming=None if first is None else first.get("streaming"),
         startup_seconds=None if first is None else first.get("t"),
         client_timeout_seconds=held if gave_up else None,
-        retries=silent.wire.retries if first is not None else None,
+        retries=silent.wire.retries if silent.wire.delivered else None,
         stopped_seconds=stopped,
         # Half as much again, in steps of five seconds: a loaded machine must not turn a good agent red.
         proposed_stop_within_seconds=None if stopped is None else max(5, int(-(-stopped * 1.5 // 5) * 5)),
-        shows=tuple(each.expectation for each in silent.findings if each.status in ("kept", "broken")),
+        # Without the fault there was nothing to show.
+        shows=tuple(each.expectation for each in silent.findings if each.status in ("kept", "broken"))
+        if silent.wire.delivered
+        else (),
         cannot_show=tuple(each for each in silent.findings if each.status == "not-observable"),
         folder=folder,
         notice=notice,
     )
+
+
+def _events(project: Project, record: AttemptRecord) -> list[dict[str, Any]]:
+    return list(read_wire_log(project.root / record.folder / "wire.jsonl")) if record.folder is not None else []
+
+
+def _requests(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event for event in events if event["event"] == "request"]
+
+
+def _is_model_request(event: dict[str, Any]) -> bool:
+    # Only what a wire understood has a phase; the rest was refused, or answered with a filler.
+    return "phase" in event and not event.get("side_call")

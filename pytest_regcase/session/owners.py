@@ -29,7 +29,7 @@ def owner_of(path: Path, root: Path, given: str | None = None) -> Owner:
     """Return the owner of a case that will lie at `path`: as given, by CODEOWNERS, else the git user here.
 
     Raises:
-        UsageRefused: none of the three says one.
+        UsageRefused: none of the three says one, or the CODEOWNERS that counts cannot be read.
     """
     if given is not None and given.strip():
         return Owner(given.strip(), "--owner")
@@ -105,8 +105,12 @@ def _by_codeowners(path: Path, top: Path) -> Owner | None:
 
 def _rules(file: Path) -> Iterator[tuple[int, str, list[str]]]:
     """Yield (line number, pattern, owners); the last rule that matches counts, one without owners means none."""
-    with file.open("rb") as opened:
-        content = opened.read(_FILE_LIMIT_BYTES)
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_FILE_LIMIT_BYTES)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageRefused(f"Couldn't tell the owner from {file}: {reason}.\nSay it with --owner WHO.") from error
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         line = re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip()
         if not line or line.startswith(("[", "^[")):

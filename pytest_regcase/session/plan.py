@@ -55,10 +55,14 @@ def agent_config(project: Project, name: str) -> AgentConfig:
     """
     found = project.config.agents.get(name)
     if found is None:
-        known = ", ".join(sorted(project.config.agents)) or "none"
+        known = ", ".join(sorted(project.config.agents))
         raise UnknownName(
-            f"Couldn't find the agent {name!r}: [tool.regcase.agents] has {known}.\n"
-            "Add it to pyproject.toml (`regcase init` writes a complete entry) or pass --regcase-agent=NAME."
+            f"Couldn't find the agent {name!r}: [tool.regcase.agents] has {known or 'none'}.\n"
+            + (
+                f"Name one that is there, or add [tool.regcase.agents.{name}] to pyproject.toml."
+                if known
+                else "Run `regcase init`: it writes a complete entry into pyproject.toml."
+            )
         )
     return found
 

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_regcase.case_files import replace_file
+from pytest_regcase.case_files import refuse_link, replace_file
 from pytest_regcase.config import read_config
-from pytest_regcase.errors import UnknownName, UsageRefused
+from pytest_regcase.errors import FileError, UnknownName, UsageRefused
 from pytest_regcase.toml_lines import TOML_LIMIT_BYTES, parse_toml, read_bounded, shown
 
 GIT_ATTRIBUTES = "cases/**/recorded/** -text"
@@ -118,23 +118,27 @@ def set_up(folder: Path, *, harness: str, agent: str = "default") -> SetUp:
     Raises:
         UnknownName: nothing is known of that harness.
         UsageRefused: there is a `[tool.regcase]` already, or `agent` is no name for an agent.
-        FileError: the pyproject.toml that is there is broken.
+        FileError: the pyproject.toml that is there is broken, or one of the files is none or a link.
+        WriteError: the file system refuses.
     """
     project = folder / "pyproject.toml"
-    content = _with_entry(project, agent_entry(harness, agent))
-    written: list[Path] = []
+    entry = _with_entry(project, agent_entry(harness, agent))
+    contents: dict[Path, bytes] = {}
     unchanged: list[Path] = []
-    replace_file(project, content)
-    written.append(project)
     for name, line in ((".gitattributes", GIT_ATTRIBUTES), (".gitignore", GIT_IGNORE)):
         path = folder / name
         old = read_bounded(path, TOML_LIMIT_BYTES) if path.exists() else b""
         if line.encode() in [each.strip() for each in old.splitlines()]:
             unchanged.append(path)
         else:
-            replace_file(path, _added(old, line + "\n"))
-            written.append(path)
-    return SetUp(tuple(written), tuple(unchanged))
+            contents[path] = _added(old, line + "\n")
+    # Last: with it there a second call is refused, so what a first one could not write would never be.
+    contents[project] = entry
+    for path in contents:
+        refuse_link(path)
+    for path, content in contents.items():
+        replace_file(path, content)
+    return SetUp((project, *(path for path in contents if path != project)), tuple(unchanged))
 
 
 def agent_entry(harness: str, agent: str) -> str:
@@ -165,7 +169,15 @@ def _with_entry(path: Path, entry: str) -> bytes:
             "Add what is missing by hand; `regcase schema config` lists every key."
         )
     new = _added(old, ("\n" if old.strip() else "") + entry)
-    read_config(parse_toml(path, new))
+    try:
+        toml = parse_toml(path, new)
+    except FileError:
+        # What is there was read just now, so an error's line would be one that the file does not have.
+        raise UsageRefused(
+            f"Couldn't set the project up: {shown(path)} cannot take it, since tool is written there in a form"
+            " that no [tool.regcase] can be added to.\nWrite what stands under tool as [tool.NAME] tables."
+        ) from None
+    read_config(toml)
     return new
 
 

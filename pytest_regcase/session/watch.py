@@ -87,9 +87,9 @@ def _act(
 ) -> None:
     says = message.get("say")
     if says == "first-fault":
-        now = time.monotonic()
-        seen.notes = take_notes(now - t0)
-        ends["deadline"] = now + budgets.deadline_seconds
+        seen.notes = take_notes(time.monotonic() - t0)
+        # From here: a look at a large work tree takes seconds, in which there is no fault yet.
+        ends["deadline"] = time.monotonic() + budgets.deadline_seconds
         supplier.proceed()
     elif says == "control-reached" and not budgets.ends_by_itself:
         ends["control-done"] = time.monotonic() + CONTROL_GRACE_SECONDS

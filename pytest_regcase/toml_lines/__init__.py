@@ -5,6 +5,8 @@ Knows TOML's syntax and how a model's complaints read to a person; knows no case
 
 from pytest_regcase.toml_lines.places import Key, Places, Span, dotted, places_of
 from pytest_regcase.toml_lines.reading import (
+    INT_MAX,
+    INT_MIN,
     TOML_LIMIT_BYTES,
     TomlFile,
     at_line,
@@ -16,6 +18,8 @@ from pytest_regcase.toml_lines.reading import (
 from pytest_regcase.toml_lines.validation import complaint, validate
 
 __all__ = [
+    "INT_MAX",
+    "INT_MIN",
     "TOML_LIMIT_BYTES",
     "Key",
     "Places",

@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from pytest_regcase.errors import FileError
 from pytest_regcase.toml_lines.places import Key, Places, dotted, places_of
 
 TOML_LIMIT_BYTES = 1024 * 1024
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+"""The whole numbers that TOML 1.0 promises to hold; tomllib takes larger ones, other readers do not."""
 _DEEPEST = 32
 
 
@@ -93,7 +95,7 @@ def parse_toml(path: Path, content: bytes) -> TomlFile:
         raise FileError([at_line(path, line, f"byte {content[error.start]:#04x} is not UTF-8")]) from error
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # most are tomllib's own; a number of more than 4300 digits is Python's
         raise FileError([_syntax(path, text, str(error))]) from error
     except RecursionError as error:
         raise FileError([at_line(path, None, "is nested too deeply")]) from error
@@ -122,13 +124,26 @@ def _check_values(toml: TomlFile) -> None:
             waiting.extend(((*key, name), item) for name, item in value.items())
         elif isinstance(value, list):
             waiting.extend(((*key, index), item) for index, item in enumerate(value))
-        elif isinstance(value, datetime) and value.tzinfo is None:
-            problems.append(
-                toml.problem(key, f"{dotted(key)} = {value.isoformat()} has no offset; write it with Z or +hh:mm")
-            )
-        elif isinstance(value, time):
-            problems.append(
-                toml.problem(key, f"{dotted(key)} = {value} is a time without a date; write a date-time")
-            )
+        else:
+            says = _unusable(value)
+            if says is not None:
+                problems.append(toml.problem(key, f"{dotted(key)} {says}"))
     if problems:
         raise FileError(sorted(problems))
+
+
+def _unusable(value: Any) -> str | None:
+    """Say what is wrong with a value that tomllib takes and no digest can be made of; None where nothing is."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            return f"= {value.isoformat()} has no offset; write it with Z or +hh:mm"
+        try:
+            value.astimezone(UTC)
+        except OverflowError:
+            return f"= {value.isoformat()} lies outside the years 1 to 9999 in UTC"
+    elif isinstance(value, time):
+        return f"= {value} is a time without a date; write a date-time"
+    elif isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
+        # Not shown: it may have thousands of digits.
+        return "is a whole number of more than 64 bits; write it as text, in quotes"
+    return None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_regcase.agents import work_tree
 from pytest_regcase.agents.work_tree import CUT_MARK, DIFF_LIMIT_BYTES, lay, note
 from pytest_regcase.errors import MachineryError, UsageRefused
 
@@ -172,6 +173,19 @@ def test_a_huge_diff_is_cut_and_says_so(work_dir: Path, base: str) -> None:
     diff = note(work_dir, base).diff
     assert diff.endswith(CUT_MARK)
     assert len(diff.encode()) == DIFF_LIMIT_BYTES + len(CUT_MARK)
+
+
+def test_a_diff_that_does_not_end_is_ended(
+    work_dir: Path, base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = tmp_path / "bin" / "git"
+    stuck.parent.mkdir()
+    stuck.write_text("#!/bin/sh\nexec sleep 600\n")
+    stuck.chmod(0o755)
+    monkeypatch.setenv("PATH", str(stuck.parent), prepend=os.pathsep)
+    monkeypatch.setattr(work_tree, "GIT_SECONDS", 0.1)
+    with pytest.raises(MachineryError, match="git diff ended with -9"):
+        work_tree._diff(["--cached", base], work_dir, {})
 
 
 def test_text_that_is_no_utf8_is_still_noted(work_dir: Path, base: str) -> None:

@@ -123,7 +123,7 @@ def test_an_unsealed_case_takes_no_record(write_case: WriteCase) -> None:
 def test_a_list_on_one_line_cannot_be_appended_to(write_case: WriteCase) -> None:
     path = write_case("fix = []\n" + MINIMUM)
     before = path.read_bytes()
-    with pytest.raises(FileError, match="not valid TOML"):
+    with pytest.raises(UsageRefused, match=r"append to \[\[fix\]\] in .*case\.toml: fix is written there"):
         append_record(path, "fix", fix())
     assert path.read_bytes() == before
 

@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from pytest_regcase.case_files import duplicate_ids, load_case, seal_case
 from pytest_regcase.errors import FileError, SealError
 from pytest_regcase.records.canonical import digest
 from tests.case_files.conftest import MINIMUM, WriteCase
+from tests.no_access import forbid_listing
 
 REPLIES = (
     '{"role": "user", "text": "do it"}\n'
@@ -331,3 +333,47 @@ def _with_transcript() -> str:
         "[handover]",
         f'[observation.recorded]\n"recorded/transcript.jsonl" = "{digest(REPLIES.encode())}"\n\n[handover]',
     )
+
+
+@pytest.mark.parametrize("version", ["true", "1.0", '"1"', "0", "[1]"])
+def test_a_format_version_is_the_whole_number(write_case: WriteCase, version: str) -> None:
+    (says,) = problems(write_case(MINIMUM.replace("schema = 1", f"schema = {version}"), sealed=False))
+    assert says.startswith("case.toml:1: schema = ")
+    assert says.endswith("; allowed: 1")
+
+
+def test_a_file_name_that_the_system_refuses_is_an_error_of_the_file(write_case: WriteCase) -> None:
+    text = MINIMUM + f'\n[task]\ntext_file = "{"a" * 300}"\n'
+    (says,) = problems(write_case(text, sealed=False))
+    assert "cannot be followed: " in says
+    assert says.startswith("case.toml:15: ")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("nowhere", path)])
+def test_a_transcript_that_is_no_file_is_not_passed_over(
+    write_case: WriteCase, make: Callable[[Path], None]
+) -> None:
+    path = write_case(files={"recorded/task.txt": "x"})
+    make(path.parent / "recorded" / "transcript.jsonl")
+    (says,) = problems(path)
+    assert says.endswith("recorded/transcript.jsonl: is there, but is no file")
+
+
+@pytest.mark.parametrize(("key", "value"), [("max_failure_rate", "0"), ("risk", "1"), ("risk", "0.00")])
+def test_a_rerun_rule_that_no_number_of_runs_can_meet_is_an_error(
+    write_case: WriteCase, key: str, value: str
+) -> None:
+    text = MINIMUM + f'\n[handover.rerun_rule]\n{key} = "{value}"\n'
+    (says,) = problems(write_case(text, sealed=False))
+    assert says.startswith(f'case.toml:15: handover.rerun_rule.{key} = "{value}"; allowed: ')
+
+
+def test_a_work_tree_that_may_not_be_listed_is_an_error_of_the_file(
+    write_case: WriteCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = MINIMUM + '\n[task]\nwork_tree = "recorded/work_tree"\n'
+    path = write_case(text, files={"recorded/work_tree/inner/a.py": ""})
+    forbid_listing(monkeypatch, path.parent / "recorded" / "work_tree" / "inner")
+    (says,) = problems(path)
+    assert says.startswith("case.toml: ")
+    assert says.endswith("recorded/work_tree/inner cannot be read: Permission denied")

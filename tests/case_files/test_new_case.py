@@ -1,4 +1,6 @@
+import errno
 import math
+import os
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -6,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_regcase.case_files import load_case, new_case_text, seal_case, write_new_case
-from pytest_regcase.errors import FileError, UsageRefused
+from pytest_regcase.errors import FileError, UsageRefused, WriteError
 from pytest_regcase.records.canonical import digest
 from pytest_regcase.records.case import RegressionCase
 from tests.case_files.conftest import MINIMUM, WriteCase
@@ -139,3 +141,29 @@ def test_a_case_by_hand_is_as_valid_as_a_written_one(write_case: WriteCase, tmp_
     assert written.digest_for("auth", "simulation") == by_hand.digest_for("auth", "simulation")
     assert not seal_case(path).changed
     assert MINIMUM in by_hand.path.read_text()
+
+
+def test_a_folder_that_cannot_be_made_is_said_and_nothing_stays(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WriteError, match=r"Couldn't write .*/file/cases/one: not a directory\."):
+        write_new_case(tmp_path / "file" / "cases" / "one", case(), FILES)
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_disk_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(WriteError, match=r"Couldn't write .*cases/one: no space left on device\.") as caught:
+        write_new_case(tmp_path / "cases" / "one", case(), FILES)
+    assert ".tmp" not in caught.value.text
+    assert list((tmp_path / "cases").iterdir()) == []
+
+
+def test_numbers_beyond_those_of_toml_are_written_as_text(tmp_path: Path) -> None:
+    made = case()
+    observation = made.observation.model_copy(update={"conditions": {"limit": 2**64, "all": [1, -(2**64)]}})
+    write_new_case(tmp_path / "one", made.model_copy(update={"observation": observation}), FILES)
+    read = load_case(tmp_path / "one").case.observation.conditions
+    assert read == {"limit": str(2**64), "all": [1, str(-(2**64))]}

@@ -2,12 +2,14 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_regcase.case_files import find_case, find_case_files, inside, replace_file
-from pytest_regcase.errors import UnknownName
+from pytest_regcase.errors import FileError, UnknownName, WriteError
 from tests.case_files.conftest import MINIMUM, WriteCase
+from tests.no_access import forbid_listing
 
 
 def test_case_files_are_found_sorted_and_each_once(write_case: WriteCase, tmp_path: Path) -> None:
@@ -63,8 +65,9 @@ def test_a_failed_replacement_leaves_the_old_file_and_no_other(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(WriteError, match=f"Couldn't write {path}: no space left on device\\.") as caught:
         replace_file(path, b"new")
+    assert caught.value.exit_code == 4
     assert path.read_text() == MINIMUM
     assert list(tmp_path.iterdir()) == [path]
 
@@ -76,3 +79,51 @@ def test_a_new_file_has_the_mode_that_the_user_wants(tmp_path: Path) -> None:
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+def test_an_id_that_two_cases_have_means_neither(write_case: WriteCase, tmp_path: Path) -> None:
+    one, two = write_case(folder="one"), write_case(folder="two")
+    with pytest.raises(UnknownName, match="2 cases have that id") as caught:
+        find_case([tmp_path / "cases"], "sweep-0412-trial-37")
+    assert str(one) in caught.value.text
+    assert str(two) in caught.value.text
+    assert find_case([tmp_path / "cases"], str(two.parent)) == two
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000])
+def test_a_name_that_the_system_refuses_is_no_case(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UnknownName, match="Couldn't find the case") as caught:
+        find_case([tmp_path], name)
+    assert len(caught.value.text) < 300
+
+
+@pytest.mark.parametrize("name", ["nowhere/x", "file/x"])
+def test_a_folder_that_is_not_there_is_no_failure_of_ours(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WriteError, match=r"Couldn't write .*/x: (no such file|not a) ") as caught:
+        replace_file(tmp_path / name, b"new")
+    assert caught.value.exit_code == 2
+
+
+def test_cases_that_may_not_be_listed_are_not_taken_for_none(
+    write_case: WriteCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_case()
+    forbid_listing(monkeypatch, tmp_path / "cases")
+    with pytest.raises(FileError, match=r"cases: cannot be listed: Permission denied"):
+        find_case_files([tmp_path / "cases"])
+
+
+def test_a_case_that_may_not_be_entered_is_found(
+    write_case: WriteCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_case()
+    stat = os.stat
+
+    def forbidden(name: Any, *args: Any, **more: Any) -> os.stat_result:
+        if not isinstance(name, int) and Path(name) == path:
+            raise PermissionError(13, "Permission denied", str(name))
+        return stat(name, *args, **more)
+
+    monkeypatch.setattr(os, "stat", forbidden)
+    assert find_case_files([tmp_path / "cases"]) == [path]

@@ -90,3 +90,18 @@ class TestTreeDigest:
     def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(FileError, match="there is no such folder"):
             tree_digest(tmp_path / "a")
+
+
+def test_what_is_no_json_is_said_in_words(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"a:1: is not a JSON object: .*hex escape") as caught:
+        lines(tmp_path / "a", '{"role": "user", "text": "\\ud800"}\n')
+    assert "allowed" not in caught.value.text
+
+
+@pytest.mark.parametrize("step", ["", '"step": 1, '])
+def test_a_time_without_an_offset_is_an_error(tmp_path: Path, step: str) -> None:
+    with pytest.raises(
+        FileError, match=r"a:1: at = 2026-01-01T00:00:00 has no offset; write it with Z or \+hh:mm"
+    ):
+        lines(tmp_path / "a", "{" + step + '"role": "user", "at": "2026-01-01T00:00:00"}\n')
+    assert lines(tmp_path / "a", '{"role": "user", "at": "2026-01-01T00:00:00+02:00"}\n') == [0]

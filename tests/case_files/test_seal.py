@@ -124,3 +124,15 @@ def test_a_committed_version_shows_the_field(write_case: WriteCase) -> None:
 def test_text_that_is_sealed_already_is_returned_as_it_is() -> None:
     sealed = seal_text(MINIMUM)
     assert seal_text(sealed) == sealed
+
+
+@pytest.mark.parametrize(
+    ("top", "end"), [("seal = {}\n", ""), ('seal = "x"\n', ""), ("", '\n[[seal]]\nobservation = "x"\n')]
+)
+def test_a_seal_in_a_form_that_cannot_be_filled_in_is_said(write_case: WriteCase, top: str, end: str) -> None:
+    path = write_case(top + MINIMUM + end, sealed=False)
+    before = path.read_bytes()
+    with pytest.raises(UsageRefused, match=r"it has a seal that is no \[seal\] table") as caught:
+        seal_case(path)
+    assert caught.value.text.endswith("Take it out; `regcase seal` writes it.")
+    assert path.read_bytes() == before

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from pytest_regcase.cli import main
 from pytest_regcase.cli.doctor import doctor
-from tests.session.test_doctor import DEMO, PLACES, project_of
+from tests.session.test_doctor import DEMO, PLACES, SENDS, project_of
 
 
 def test_prints_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +41,36 @@ def test_the_json_is_one_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     document = json.loads(result.stdout)
     assert (document["schema"], document["reached"], document["wire"]) == (1, False, None)
     assert document["silent"]["exit"]["code"] == 3
+
+
+def test_an_agent_that_is_not_there_is_all_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor", "--agent", "nobody"]) == 2
+    assert capsys.readouterr().err.startswith("Couldn't find the agent 'nobody'")
+
+
+def test_a_project_that_takes_no_files_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project_of(tmp_path, (sys.executable, "-c", "raise SystemExit(3)"))
+    (tmp_path / ".regcase").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor", "--json"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("Couldn't write .regcase/doctor/")
+
+
+def test_requests_that_are_none_of_a_model_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project_of(tmp_path, (sys.executable, "-c", SENDS, "{openai_base_url}", "/responses"))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(doctor, [])
+    assert result.exit_code == 1
+    assert (
+        "reached our port: yes, but with no model request that we can answer: it asked\n    for /v1/responses"
+        in (result.stdout)
+    )
+    assert "still waiting" not in result.stdout
+    assert "OPENAI_BASE_URL" not in result.stdout

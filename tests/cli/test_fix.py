@@ -116,3 +116,24 @@ def test_an_agent_that_is_not_configured_is_named(case: Path, capsys: pytest.Cap
     case.write_text(case.read_text().replace("title =", 'agent = "other"\ntitle ='))
     assert main(["fix", str(case)]) == 2
     assert "Couldn't find the agent 'other'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--by", "--note", "--revision"])
+@pytest.mark.parametrize(("given", "says"), [("\udcff", "is not UTF-8 text"), ("", "is empty")])
+def test_words_that_no_file_can_hold_are_a_usage_error(
+    case: Path, option: str, given: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = case.read_bytes()
+    assert main(["fix", str(case), option, given]) == 2
+    err = capsys.readouterr().err
+    assert says in err
+    assert option in err
+    assert case.read_bytes() == before
+
+
+def test_what_is_said_fits_80_columns(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["fix", str(case), "--by", "omar"])
+    main(["fix", str(case), "--by", "omar"])
+    out = capsys.readouterr().out
+    assert "note: fix 1 was claimed at this same revision" in " ".join(out.split())
+    assert [each for each in out.splitlines() if len(each) > 80 and " " in each.strip()] == []

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,8 @@ def _empty_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_says_what_was_written_missing_removed_proposed_and_next(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "--from-trial", FAILED, "--id", "one", "--owner", "me"]) == 0
     out = capsys.readouterr().out
-    assert "one: model answered step 2, then gave no usable reply at step 3: TimeoutError was raised" in out
+    symptom = "one: model answered step 2, then gave no usable reply at step 3: TimeoutError was raised"
+    assert symptom in " ".join(out.split())
     assert "cause unknown" in out
     for name in ("case.toml", "recorded/transcript.jsonl", "recorded/task.txt"):
         assert os.path.join("cases", "one", name) in out
@@ -118,3 +121,46 @@ def test_twice_is_refused_with_a_free_id(capsys: pytest.CaptureFixture[str]) -> 
     assert main(arguments) == 2
     assert "--id one-2" in capsys.readouterr().err
     assert Path("cases/one/case.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--owner", "--title"])
+@pytest.mark.parametrize(("given", "says"), [("\udcff", "is not UTF-8 text"), ("  ", "is empty")])
+def test_words_that_no_file_can_hold_are_a_usage_error(
+    option: str, given: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", "--from-trial", FAILED, "--id", "one", option, given]) == 2
+    err = capsys.readouterr().err
+    assert says in err
+    assert option in err
+    assert not Path("cases").exists()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_stream_that_cannot_show_a_name_is_no_failure(encoding: str) -> None:
+    folder = "c\udce9 \u6f22" if sys.getfilesystemencoding() == "utf-8" else "c"
+    code = "import sys; from pytest_regcase.cli import main; sys.exit(main())"
+    arguments = ["new", "--from-trial", FAILED, "--id", "one", "--owner", "\u6f22", "--cases", folder]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": f"{encoding}:strict"},
+        check=False,
+    )
+    assert done.stderr == b""
+    assert done.returncode == 0
+    assert b"Owner: " in done.stdout
+    assert load_case(Path(folder) / "one").case.handover.owner == "\u6f22"  # type: ignore[union-attr]
+
+
+def test_what_is_said_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "--from-trial", FAILED, "--id", "one", "--owner", "me"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [each for each in lines if len(each) > 80 and " " in each.strip()] == []
+
+
+def test_a_project_without_case_folders_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text("[tool.regcase]\ncases = []\n")
+    assert main(["new", "--from-trial", FAILED, "--owner", "me"]) == 2
+    assert (
+        capsys.readouterr().err == "pyproject.toml:2: tool.regcase.cases is empty; allowed: at least one folder\n"
+    )

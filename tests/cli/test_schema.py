@@ -23,5 +23,5 @@ def test_a_file_is_written_whole(
 
 
 def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schema", "config", "--out", str(tmp_path / "no" / "s.json")]) == 4
-    assert "No such file or directory" in capsys.readouterr().err
+    assert main(["schema", "config", "--out", str(tmp_path / "no" / "s.json")]) == 2
+    assert "no such file or directory" in capsys.readouterr().err

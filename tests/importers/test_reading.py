@@ -186,3 +186,15 @@ def test_present_keeps_zero_false_and_the_empty_text() -> None:
         "g": "",
         "h": [1],
     }
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-01:00"])
+def test_a_time_that_has_no_utc_is_absent(text: str) -> None:
+    assert moment(text) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [(2**63 - 1, 2**63 - 1), (2**63, None), (-(2**64), None), (True, None)]
+)
+def test_a_whole_number_that_no_file_holds_is_absent(value: object, found: int | None) -> None:
+    assert reading.whole(value) == found

@@ -14,6 +14,7 @@ from pytest_regcase.importers import source
 from pytest_regcase.importers.protocol import Importer, Peek
 from pytest_regcase.importers.source import find_trials, read_one, read_output
 from pytest_regcase.records.trial import Trial, TrialRef
+from tests.no_access import forbid_listing
 
 GOLD = Path(__file__).parent.parent / "gold"
 FAILED = GOLD / "mini-swe-agent" / "call_failed.traj.json"
@@ -171,3 +172,14 @@ def test_ours_are_importers() -> None:
         importer = registry.load("importers", name)()
         assert isinstance(importer, Importer)
         assert importer.name == name
+
+
+def test_a_folder_that_may_not_be_listed_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(FAILED, tmp_path / "a.traj.json")
+    (tmp_path / "inner").mkdir()
+    forbid_listing(monkeypatch, tmp_path / "inner")
+    with pytest.raises(ImportRefused, match=r"Couldn't import .*inner: permission denied\.") as caught:
+        find_trials(tmp_path)
+    assert caught.value.slug == "unreadable"

@@ -108,6 +108,7 @@ def test_words_that_are_not_ours_are_absent(tmp_path: Path) -> None:
     ("line", "says"),
     [
         ({"kind": "step", "step": -1, "role": "user"}, "step"),
+        ({"kind": "step", "step": 2**63, "role": "user"}, "step"),
         ({"kind": "step", "step": 0, "role": "user", "colour": "red"}, "colour"),
         ({"kind": "novelty"}, "none of ours"),
         ([1], "none of ours"),
@@ -160,3 +161,14 @@ def test_the_same_file_gives_the_same_event(tmp_path: Path) -> None:
     first, second = read(tmp_path, *lines), read(tmp_path, *lines)
     assert first.event_id == second.event_id
     assert first.event_id != read(tmp_path).event_id
+
+
+def test_a_reply_of_a_step_that_has_one_is_left_out_and_said(tmp_path: Path) -> None:
+    reply = {"kind": "step", "step": 1, "role": "assistant", "text": "first"}
+    failed = {"kind": "model_call", "step": 2, "error": "timeout"}
+    trial = read(tmp_path, reply, {**reply, "text": "second"}, failed, {**reply, "step": 2}, {**reply, "step": 1})
+    assert [(line.step, line.text) for line in trial.replies] == [(1, "first"), (2, "first")]
+    assert [each for each in trial.missing if "left out" in each] == [
+        "line 3 is left out: the reply of step 1 comes after that of step 1",
+        "line 6 is left out: the reply of step 1 comes after that of step 2",
+    ]

@@ -65,7 +65,30 @@ def test_an_attempt_that_cannot_be_stored_is_kept_beside_and_the_run_is_unproven
     conftest.write_text(conftest.read_text() + BREAKS)
     result = project.run(*parallel)
     assert result.ret != pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["*= regcase =*", "*disk full*not-in-the-ledger.jsonl*", "UNPROVEN*"])
+    result.stdout.fnmatch_lines(["*= regcase =*", "*disk full*", "*not-in-the-ledger.jsonl*", "UNPROVEN*"])
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    summary = result.stdout.str().partition("= regcase =")[2].partition("\n")[2]
+    assert max(map(len, summary.splitlines())) <= 80
     (session,) = (project.root / ".regcase" / "sessions").iterdir()
     assert '"verdict": "finished"' in (session / "not-in-the-ledger.jsonl").read_text()
+
+
+REMOVES = """
+import shutil
+from pathlib import Path
+def pytest_runtest_logreport(report):
+    if report.when == "call" and report.nodeid.endswith("{after}::check"):
+        shutil.rmtree(Path(__file__).with_name(".regcase"), ignore_errors=True)
+"""
+
+
+@pytest.mark.parametrize("after", ["stall-v1", "killed-v1"], ids=["under way", "after the last attempt"])
+def test_one_that_is_removed_under_way_is_never_green(project: GateProject, after: str) -> None:
+    project.add_case("trial-37")
+    conftest = project.root / "conftest.py"
+    conftest.write_text(conftest.read_text() + REMOVES.replace("{after}", after))
+    result = project.run("-p", "no:cacheprovider")
+    assert result.ret != pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*removed or replaced*", "UNPROVEN*"])
+    result.stdout.no_fnmatch_line("PASS*")
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")

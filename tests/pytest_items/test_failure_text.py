@@ -46,6 +46,17 @@ def test_what_proves_nothing_says_why() -> None:
     ]
 
 
+def test_what_proves_nothing_does_not_show_findings_that_count_for_nothing() -> None:
+    findings = (Finding(expectation="mark_failure", status="broken", says="the exit code is 0"),)
+    record = _record(
+        verdict="inconclusive", inconclusive="not-delivered", reason="no request met the fault", findings=findings
+    )
+    assert attempt_lines(record, "the check did not happen")[1:] == [
+        "  no request met the fault",
+        "  attempt: some/folder",
+    ]
+
+
 def test_a_live_attempt_is_named_by_its_run() -> None:
     lines = attempt_lines(_record(scenario="live", run=7, verdict="recurred"), "the symptom came back")
     assert lines[0] == "case-1 live, run 7: recurred; the symptom came back"

@@ -66,6 +66,25 @@ def test_a_required_expectation_that_cannot_be_seen_makes_the_attempt_inconclusi
     assert judge(asked, broken, None).verdict == "not-recovered"
 
 
+@pytest.mark.parametrize("waiting", [True, False])
+def test_an_agent_that_we_ended_within_its_time_to_stop_proves_nothing(waiting: bool) -> None:
+    wire = sample.wire(
+        open_at_end=int(waiting), last_release_seconds=None if waiting else sample.FIRST_FAULT + 0.2
+    )
+    soon = sample.ended_by_us("cap", wire=wire, ended_seconds=sample.FIRST_FAULT + 2.0)
+    judgement = judge(ASKED, soon, None)
+    assert (judgement.verdict, judgement.inconclusive) == ("inconclusive", "cut-short")
+    assert judgement.reason == (
+        "we ended the agent (cap) 2.0 s after the first faulted request, and it has 60 s to stop;"
+        " raise the agent's cap_seconds"
+    )
+
+
+def test_what_broke_before_we_ended_the_agent_stays_broken() -> None:
+    seen = sample.ended_by_us("cap", wire=sample.wire(retries=9), ended_seconds=sample.FIRST_FAULT + 2.0)
+    assert judge(ASKED, seen, None).reason == "broken: max_retries"
+
+
 @pytest.mark.parametrize("kind", ["control", "simulation", "live"])
 def test_a_session_that_ends_first_proves_nothing(kind: str) -> None:
     seen = sample.observed(kind=kind, exit=Exit(ended_by="cut-short"))

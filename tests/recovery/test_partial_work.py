@@ -1,5 +1,8 @@
 """Diffs compared by what they change."""
 
+import json
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,6 +92,49 @@ def test_the_same_file_may_be_named_from_another_root() -> None:
     ).whole
     assert held(PARTIAL_DIFF.replace("b/calc.py", "b/repo/calc.py"), PARTIAL_DIFF).whole
     assert held(PARTIAL_DIFF, PARTIAL_DIFF.replace("calc.py", "other.py")).lines == 0
+
+
+FIXED_FILE = "def add(a, b):\n    return a + b\n\n\ndef mean(xs):\n    return sum(xs) / (len(xs) + 1)\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(FIXED_FILE, id="the whole file"),
+        pytest.param(f"```python\n{FIXED_FILE}```", id="in a fence"),
+        pytest.param("2c\n    return a + b\n.\n", id="a script for ed"),
+        pytest.param("2c2\n<     return a - b\n---\n>     return a + b\n", id="a plain diff"),
+        pytest.param(
+            "*** calc.py\n--- calc.py\n***************\n*** 1,3 ****\n  def add(a, b):\n!     return a - b\n"
+            "--- 1,3 ----\n  def add(a, b):\n!     return a + b\n",
+            id="a context diff",
+        ),
+        pytest.param(json.dumps([{"path": "calc.py", "content": FIXED_FILE}]), id="files in JSON"),
+    ],
+)
+def test_partial_work_is_found_also_where_it_is_no_unified_diff(text: str) -> None:
+    assert held(PARTIAL_DIFF, text) == (1, 2, "calc.py: -    return a - b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(re.sub(r"(?m)^(.*)$", "\x1b[32m\\1\x1b[m", PARTIAL_DIFF), id="coloured"),
+        pytest.param(json.dumps({"files": [{"diff": PARTIAL_DIFF}]}), id="in JSON"),
+    ],
+)
+def test_a_diff_is_read_through_what_it_is_wrapped_in(text: str) -> None:
+    assert held(PARTIAL_DIFF, text).whole
+
+
+@pytest.mark.parametrize("text", ["I could not fix add: return a + b was my plan.", "{" * 5000, "[1, null]", "}"])
+def test_words_about_the_work_are_not_the_work(text: str) -> None:
+    assert held(PARTIAL_DIFF, text).lines == 0
+
+
+def test_a_line_that_any_file_may_hold_is_nobodys_work() -> None:
+    bracket = "--- a/x.js\n+++ b/x.js\n@@ -1,1 +1,2 @@\n x\n+}\n"
+    assert held(bracket, "function other() {\n}\n").lines == 0
 
 
 def test_a_change_without_lines_is_compared_by_its_marks() -> None:

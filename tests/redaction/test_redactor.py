@@ -237,3 +237,41 @@ def test_every_text_field_of_a_trial_is_filled_in_that_test() -> None:
     assert unset(trial.error) == {"raised_by"}
     assert trial.submission is not None
     assert unset(trial.submission) == {"by"}
+
+
+def test_a_secret_in_the_name_of_a_source_file_goes_and_its_digest_stays() -> None:
+    digest = "sha256:" + "0" * 64
+    trial = Trial(
+        format="x",
+        event_id="e",
+        event_id_from="recorded",
+        termination="error",
+        outcome="undetermined",
+        source_digests={f"{OPENAI}.json": digest, "token": digest, "a.json": digest},
+    )
+    cleaned = redact_trial(trial)
+    assert cleaned.source_digests == {
+        f"{PLACEHOLDER_PREFIX}api-key-1.json": digest,
+        "token": digest,
+        "a.json": digest,
+    }
+    assert cleaned.redactions == {"api_key": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("cd /home/jörg/x", "cd /home/{}/x"),
+        ("cd /home/Ωmega", "cd /home/{}"),
+        (r"/home/j\u00f6rg/x", "/home/{}/x"),
+        (r"/home/jane\u001b[0m", r"/home/{}\u001b[0m"),
+        (r"in /home/jane for that\nnext", r"in /home/{} for that\nnext"),
+        (r"C:\Users\Jane van Doe\AppData", r"C:\Users\{}\AppData"),
+        (r"C:\\Users\\Jane Doe\\x", r"C:\\Users\\{}\\x"),
+        (r"C:\\Users\\jane for that\nnext", r"C:\\Users\\{} for that\nnext"),
+        ("C:/Users/Jane Doe/x", "C:/Users/{}/x"),
+        (r"C:\Users\Jane and more", r"C:\Users\{} and more"),
+    ],
+)
+def test_a_user_name_goes_whole(text: str, cleaned: str) -> None:
+    assert redact(text)[0] == cleaned.format(f"{PLACEHOLDER_PREFIX}user-1")

@@ -12,6 +12,7 @@ from pytest_regcase.errors import FileError, ImportRefused, UsageRefused
 from pytest_regcase.records.canonical import digest
 from pytest_regcase.session import adopt as adopting
 from pytest_regcase.session.adopt import adopt
+from tests.no_access import forbid_listing
 
 GOLD = Path(__file__).parent.parent / "gold"
 FAILED = GOLD / "mini-swe-agent" / "call_failed.traj.json"
@@ -174,4 +175,29 @@ def test_a_disk_that_fails_leaves_nothing(project: Project, monkeypatch: pytest.
     monkeypatch.setattr(adopting, "write_new_case", full)
     with pytest.raises(FileError):
         adopt(project, FAILED, owner="me")
+    assert not (project.root / "cases").exists()
+
+
+def test_a_name_that_is_a_secret_is_no_file_of_a_work_tree(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / ("sk-" + "proj-" + "Ab3" * 12)).write_bytes(b"\0")
+    with pytest.raises(UsageRefused, match="holds what looks like a secret") as caught:
+        adopt(project, FAILED, owner="me", work_tree=tmp_path / "tree")
+    assert "Ab3" not in caught.value.text
+
+
+def test_a_source_whose_name_is_not_utf_8_is_read(project: Project, tmp_path: Path) -> None:
+    source = tmp_path / "t\udcff.traj.json"
+    shutil.copy(FAILED, source)
+    adopted = adopt(project, source, owner="me")
+    (name,) = load_case(adopted.folder).case.observation.source_digests
+    assert name == "t\ufffd.traj.json"
+
+
+def test_a_work_tree_is_taken_whole_or_not_at_all(
+    project: Project, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forbid_listing(monkeypatch, tree / "src")
+    with pytest.raises(UsageRefused, match=r"Couldn't take the work tree .*: permission denied: .*src\."):
+        adopt(project, FAILED, owner="me", work_tree=tree)
     assert not (project.root / "cases").exists()

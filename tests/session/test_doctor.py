@@ -64,3 +64,24 @@ def test_an_agent_that_never_comes_is_not_reached(tmp_path: Path) -> None:
 def test_an_unknown_agent_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="'other'"):
         diagnose(project_of(tmp_path, ("true",)), "other")
+
+
+SENDS = """
+import sys, urllib.error, urllib.request
+for path in sys.argv[2:]:
+    request = urllib.request.Request(sys.argv[1] + path, data=b'{"model": "m", "input": "x"}')
+    try:
+        urllib.request.urlopen(request, timeout=5)
+    except urllib.error.HTTPError:
+        pass
+"""
+
+
+def test_a_wire_that_we_do_not_speak_is_not_taken_for_one_that_we_do(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", SENDS, "{openai_base_url}", "/responses", "/models", "/responses")
+    found = diagnose(project_of(tmp_path, command), "default")
+    assert not found.reached
+    assert found.other_requests == ("/v1/responses", "/v1/models")
+    assert (found.wire, found.streaming, found.startup_seconds, found.retries) == (None, None, None, None)
+    assert (found.stopped_seconds, found.proposed_stop_within_seconds) == (None, None)
+    assert found.shows == ()

@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,3 +83,18 @@ def test_a_case_outside_the_repository_has_no_rule(repo: Path, tmp_path: Path) -
     (repo / "CODEOWNERS").write_text("* @everyone\n")
     with pytest.raises(UsageRefused):
         owner_of(tmp_path / "elsewhere" / "case.toml", repo)
+
+
+def test_a_codeowners_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "CODEOWNERS").write_text("* @team\n")
+    real = Path.open
+
+    def forbidden(path: Path, *args: Any, **more: Any) -> Any:
+        if path.name == "CODEOWNERS":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *args, **more)
+
+    monkeypatch.setattr(Path, "open", forbidden)
+    with pytest.raises(UsageRefused, match=r"CODEOWNERS: permission denied\.\nSay it with --owner WHO\."):
+        owner_of(tmp_path / "cases" / "one" / "case.toml", tmp_path)
+    assert owner_of(tmp_path / "cases" / "one" / "case.toml", tmp_path, "me").name == "me"

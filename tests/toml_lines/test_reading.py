@@ -59,3 +59,25 @@ def test_a_path_is_shown_as_seen_from_here(tmp_path: Path, monkeypatch: pytest.M
     assert shown(tmp_path / "a" / "b") == str(tmp_path / "a" / "b")
     monkeypatch.chdir(tmp_path)
     assert shown(tmp_path / "a" / "b") == "a/b"
+
+
+def test_a_number_that_python_does_not_read_is_an_error_of_the_file() -> None:
+    (says,) = problems(b"a = 1\nb = " + b"9" * 5000 + b"\n")
+    assert says.startswith("case.toml: not valid TOML: Exceeds the limit")
+
+
+@pytest.mark.parametrize("number", ["9223372036854775808", "-9223372036854775809", "0x" + "f" * 6000])
+def test_a_number_beyond_those_of_toml_is_an_error(number: str) -> None:
+    (says,) = problems(f"a = 1\nb = [{number}]\n".encode())
+    assert says == "case.toml:2: b[1] is a whole number of more than 64 bits; write it as text, in quotes"
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
+def test_the_largest_numbers_of_toml_are_read(number: int) -> None:
+    assert parse_toml(PATH, f"a = {number}".encode()).data == {"a": number}
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-01:00"])
+def test_a_time_that_has_no_utc_is_an_error(time: str) -> None:
+    (says,) = problems(f"[a]\nb = {time}\n".encode())
+    assert says == f"case.toml:2: a.b = {time} lies outside the years 1 to 9999 in UTC"

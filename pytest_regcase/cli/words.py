@@ -1,0 +1,53 @@
+"""Text as it goes in and out of a command: arguments that a file can hold, lines that fit a terminal.
+
+Knows click and text; knows no command.
+"""
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+COLUMNS = 80
+
+
+class Words(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """An argument that is written into a file: UTF-8, and not empty (to say nothing, leave the option out)."""
+
+    name = "text"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text as it was given.
+
+        Raises:
+            click.BadParameter: it is empty, or not UTF-8 (Python then holds lone surrogates).
+        """
+        words = str(value)
+        try:
+            words.encode()
+        except UnicodeEncodeError:
+            self.fail("it is not UTF-8 text.", param, ctx)
+        if not words.strip():
+            self.fail("it is empty; leave the option out, or say something.", param, ctx)
+        return words
+
+
+def wrapped(text: str, *, first: str = "  ", further: str = "    ") -> str:
+    """Return `text` in lines of at most 80 columns; paths, options and other long words are never broken."""
+    return "\n".join(_lines(text.splitlines(), first, further))
+
+
+def _lines(paragraphs: "Iterable[str]", first: str, further: str) -> "Iterable[str]":
+    for each in paragraphs:
+        yield from textwrap.wrap(
+            each,
+            COLUMNS,
+            initial_indent=first,
+            subsequent_indent=further,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        first = further

@@ -1,0 +1,94 @@
+"""The loop beside an attempt, over a supplier and an agent that only say what the test makes them say."""
+
+import os
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pytest_regcase.records.observed import FaultNotes
+from pytest_regcase.session import watch as module
+from pytest_regcase.session.watch import Budgets, Watched, watch
+
+
+class Side:
+    """One end of a pipe that is readable when there is something to read."""
+
+    def __init__(self) -> None:
+        self.reader, self.writer = os.pipe()
+        self.done = self.has_exited = self.closed = False
+        self.ended_by: str | None = None
+        self.when_told = self.exits
+        self._messages: list[dict[str, Any]] = []
+
+    def fileno(self) -> int:
+        return self.reader
+
+    def says(self, **message: Any) -> None:
+        self._messages.append(message)
+        os.write(self.writer, b".")
+
+    def exits(self) -> None:
+        self.says(say="done")
+
+    def read_messages(self) -> list[dict[str, Any]]:
+        os.read(self.reader, 1)
+        said, self._messages = self._messages, []
+        self.done = self.has_exited = any(each["say"] == "done" for each in said)
+        return said
+
+    def end(self, _grace_seconds: float, *, ended_by: str) -> None:
+        self.ended_by = ended_by
+        self.done = True
+
+    def proceed(self) -> None:
+        self.when_told()
+
+
+class Sides(SimpleNamespace):
+    """A supplier, an agent that exits once the fault is let go, and a clock that stands still."""
+
+    supplier: Side
+    agent: Side
+    now: float
+
+    def watch(self, notes_take_seconds: float) -> Watched:
+        """Watch them; the look at the work tree moves the clock on."""
+
+        def take_notes(t: float) -> FaultNotes:
+            self.now += notes_take_seconds
+            return FaultNotes(t=t)
+
+        budgets = Budgets(cap_seconds=600, deadline_seconds=5, ends_by_itself=False)
+        return watch(cast(Any, self.supplier), cast(Any, self.agent), budgets, take_notes, t0=0)
+
+
+@pytest.fixture
+def sides(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sides]:
+    both = Sides(supplier=Side(), agent=Side(), now=1.0)
+    both.supplier.when_told = both.agent.exits
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: both.now))
+    yield both
+    for side in (both.supplier, both.agent):
+        os.close(side.reader)
+        os.close(side.writer)
+
+
+def test_the_deadline_begins_when_the_fault_is_let_go(sides: Sides) -> None:
+    sides.supplier.says(say="first-fault")
+    seen = sides.watch(notes_take_seconds=100)
+    assert seen.notes is not None
+    assert seen.notes.t == 1.0
+    assert (seen.ended_by_us_at, sides.agent.ended_by) == (None, None)
+
+
+def test_an_agent_that_outlives_its_deadline_is_ended(sides: Sides) -> None:
+    def goes_on() -> None:
+        sides.now += 6
+        sides.supplier.says(say="nothing of interest")
+
+    sides.supplier.when_told = goes_on
+    sides.supplier.says(say="first-fault")
+    seen = sides.watch(notes_take_seconds=0)
+    assert (seen.ended_by_us_at, sides.agent.ended_by) == (7.0, "deadline")

@@ -117,9 +117,11 @@ def _not_reached(diagnosis: "Diagnosis") -> list[str]:
             "  Then look at what it wrote:",
             f"    {diagnosis.folder}",
         ]
+    said = [line for each in diagnosis.last_words for line in wrapped(each, first="    | ").splitlines()]
     return [
         "  reached our port: no. Not one model request came in.",
         f"  exit code {silent.exit.code}" + (f"; {silent.reason}" if silent.reason else ""),
+        *(["  The last that it wrote to stderr:", *said] if said else []),
         "  Give the agent our address, in [tool.regcase.agents." + diagnosis.agent + "]:",
         '    env = { OPENAI_BASE_URL = "{openai_base_url}", OPENAI_API_KEY = "{api_key}" }',
         "  or as an argument of its command. Then look at what it wrote:",

@@ -115,7 +115,9 @@ def _print(adopted: "Adopted", *, has_agent: bool) -> None:
 
     case, observed = adopted.case, adopted.case.observation
     click.echo(wrapped(printable(f"{case.id}: {observed.symptom}"), first=""))
-    click.echo(wrapped(printable(f"from {observed.source_event}")))
+    read = ", ".join(sorted(adopted.trial.source_digests))
+    click.echo(wrapped(printable(f"read from {read}, as {adopted.trial.format}")))
+    click.echo(wrapped(printable(f"source event {observed.source_event}")))
     click.echo("  cause unknown: nothing recorded says more, and this tool does not guess")
     click.echo("Wrote:")
     in_tree = [path for path in adopted.written if "work_tree" in path.relative_to(adopted.folder).parts]

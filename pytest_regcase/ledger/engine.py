@@ -82,7 +82,7 @@ class LedgerFile:
         self._identity = self._now()
 
     def check(self, verb: str) -> None:
-        """Raise LedgerError where the file is gone or another one: SQLite would go on writing what nobody finds."""
+        """Raise LedgerError where the file is gone or another: SQLite would go on writing what nobody finds."""
         if self._now() != self._identity:
             raise refuse(
                 verb,

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pytest_regcase.agents.launch import Places
 from pytest_regcase.agents.revision import agent_digest
 from pytest_regcase.case_files import LoadedCase, load_case, load_simulations, write_new_case, writing
 from pytest_regcase.config import Project
@@ -22,6 +23,8 @@ from pytest_regcase.supplier.wire_log import read_wire_log
 
 SILENT = "deadline-no-answer-v1"
 TASK = "Create a file named answer.txt that holds the word regcase, then finish.\n"
+LAST_WORDS_BYTES = 4096
+LAST_WORDS_LINES = 3
 README = "This folder belongs to `regcase doctor`. Whatever is done here is thrown away.\n"
 
 
@@ -46,6 +49,8 @@ class Diagnosis:
     proposed_stop_within_seconds: int | None
     shows: tuple[str, ...]
     cannot_show: tuple[Finding, ...]
+    last_words: tuple[str, ...]
+    """The last lines that the agent wrote to stderr in the silent run."""
     folder: Path
     notice: str | None
     """What is to be known about the agent's revision."""
@@ -145,9 +150,22 @@ def _read(
         if silent.wire.delivered
         else (),
         cannot_show=tuple(each for each in silent.findings if each.status == "not-observable"),
+        last_words=_last_words(project, silent),
         folder=folder,
         notice=notice,
     )
+
+
+def _last_words(project: Project, record: AttemptRecord) -> tuple[str, ...]:
+    if record.folder is None:
+        return ()
+    path = Places.below(project.root / record.folder).stderr
+    if not path.is_file():
+        return ()
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LAST_WORDS_BYTES))
+        text = file.read().decode("utf-8", "replace")
+    return tuple(line for line in text.splitlines() if line.strip())[-LAST_WORDS_LINES:]
 
 
 def _events(project: Project, record: AttemptRecord) -> list[dict[str, Any]]:

@@ -92,7 +92,7 @@ OPENAI_API_KEY = "{api_key}"
 # work_dir, out_dir, openai_base_url, anthropic_base_url, api_key and model.
 python = "my_agent:solve"
 output = "{out_dir}"  # what it writes there is read as a trial
-# revision_paths = ["my_agent.py", "prompts"]  # what an agent revision is; without it the whole git tree
+revision_paths = ["my_agent.py"]  # what an agent revision is: add prompts, tools, a lock file
 """
     + _BUDGETS
     + """\

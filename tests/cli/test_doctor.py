@@ -26,10 +26,11 @@ def test_prints_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_says_what_to_set_when_the_agent_never_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project_of(tmp_path, (sys.executable, "-c", "raise SystemExit(3)"))
+    project_of(tmp_path, (sys.executable, "-c", "raise SystemExit('no module my_agent')"))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(doctor, [])
     assert result.exit_code == 1
+    assert "| no module my_agent" in result.stdout
     assert "reached our port: no" in result.stdout
     assert 'OPENAI_BASE_URL = "{openai_base_url}"' in result.stdout
 

@@ -17,8 +17,8 @@ from pytest_regcase.errors import MachineryError, UsageRefused
 from pytest_regcase.records.canonical import digest_of
 
 WHOLE_TREE = (
-    "the agent's revision is the whole git tree; untracked files are not in it; "
-    "set revision_paths for [tool.regcase.agents.{name}]"
+    "the agent's revision is the whole git tree, so any commit starts the count of live runs anew; untracked "
+    "files are not in it; set revision_paths for [tool.regcase.agents.{name}]"
 )
 ENTRY_ONLY = (
     "the agent's revision is its configuration alone, for there is no git repository here: a change of its code "

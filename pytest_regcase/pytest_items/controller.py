@@ -116,6 +116,8 @@ class Controller:
         lines = [line for text in self._troubles for each in text.splitlines() for line in wrapped(each, 80)]
         if self._decision is not None:
             lines += summary_lines(self._decision, self._attempts, colour=terminalreporter.hasmarkup)
+            if self._troubles and self._decision.decision == "pass":
+                lines.append("but this run is red: see the first lines of this section")
         if lines:
             terminalreporter.section("regcase")
         for line in lines:

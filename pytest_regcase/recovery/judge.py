@@ -14,6 +14,7 @@ from pytest_regcase.records.observed import Observed
 from pytest_regcase.records.words import AttemptVerdict, InconclusiveReason
 from pytest_regcase.recovery.expectations import findings_of
 from pytest_regcase.recovery.live import judge_live
+from pytest_regcase.recovery.marks import exit_words
 from pytest_regcase.recovery.stopping import stop_of
 
 
@@ -65,7 +66,8 @@ def _judge_control(observed: Observed) -> Judgement:
     reached = f"reached step {wire.steps_reached}"
     if observed.recorded_failing_step is not None:
         reached += f" of {observed.recorded_failing_step}"
-    ended = f"ended by us ({observed.exit.ended_by})" if observed.exit.ended_by is not None else "ended by itself"
+    by = observed.exit.ended_by
+    ended = f"ended by us ({by})" if by is not None else f"ended by itself ({exit_words(observed)})"
     return Judgement(verdict="did-not-finish", reason=f"{reached}, then {ended}")
 
 

@@ -14,6 +14,9 @@ from pytest_regcase.recovery.failure_lines import quote_of
 from pytest_regcase.recovery.given_texts import complete_replies, transcript_answers
 from pytest_regcase.recovery.marks import ended_badly, ended_by_us, exit_words, mark_of
 
+UNREACHED = ("the upstream refused the connection", "the upstream could not be reached")
+"""How the supplier's words begin when a request got to nobody."""
+
 
 class LiveResult(Record):
     """The verdict on one live attempt."""
@@ -34,6 +37,9 @@ def judge_live(observed: Observed, symptom: SymptomMatch | None) -> LiveResult:
     if mark.says == "unclear" and not ended_by_us(observed):
         reason = f"{mark.place} = {quote_of(mark.quote)} is no word we can read"
         return LiveResult(verdict="inconclusive", inconclusive="machinery-broke", reason=reason)
+    unreachable = _unreachable(observed)
+    if unreachable is not None:
+        return LiveResult(verdict="inconclusive", inconclusive="no-live-supplier", reason=unreachable)
     trouble = _trouble(observed)
     if trouble is not None:
         differs = _differs(observed, symptom) if symptom is not None else None
@@ -49,6 +55,21 @@ def judge_live(observed: Observed, symptom: SymptomMatch | None) -> LiveResult:
         reason = f"ended well after {answered} of the {needed} replies up to the recorded failing step"
         return LiveResult(verdict="inconclusive", inconclusive="cut-short", reason=reason)
     return LiveResult(verdict="clean", reason=f"ended by itself after {answered} replies; no failure was seen")
+
+
+def _unreachable(observed: Observed) -> str | None:
+    """Return why no draw was made: nobody at the supplier's address took one single request of this attempt.
+
+    A supplier that answered first and was gone later is another matter: that may be the symptom.
+    """
+    failures = observed.wire.upstream_failures
+    if not failures or complete_replies(observed) or not all(map(_never_got_there, failures)):
+        return None
+    return f"no draw was made: {quote_of(failures[0])}; see base_url in [tool.regcase.upstream]"
+
+
+def _never_got_there(failure: str) -> bool:
+    return failure.startswith(UNREACHED)
 
 
 def _trouble(observed: Observed) -> str | None:

@@ -47,7 +47,7 @@ def _named(case_ids: list[str]) -> str:
 
 
 _STEPS = {
-    "invalid-case": Step("correct the case file; the reason names the place and what is allowed there"),
+    "invalid-case": Step("correct what the reason names: a case file, an option, or a setting in pyproject.toml"),
     "check-broken": Step(
         "read the attempt's folder (shown above): wire.jsonl, stdout, stderr, the agent's own output;"
         " change the agent; run again"
@@ -55,13 +55,18 @@ _STEPS = {
     "recurred": Step("the claimed fix does not hold; when there is a new one", "regcase fix {case}"),
     "failed-otherwise": Step("read that live run; when this failure is repaired too", "regcase fix {case}"),
     "case-regressed": Step("when there is a new fix", "regcase fix {case}"),
-    "control-failed": Step("make the agent finish without a fault first: then its simulations say something"),
+    "control-failed": Step(
+        "see above why the control did not finish (a recorded tool that the agent does not offer, an agent that"
+        " ends early): only then its simulations say something"
+    ),
     "check-inconclusive": Step(
         "see whether the agent reaches the supplier and what its output shows", "regcase doctor"
     ),
-    "live-inconclusive": Step("check [tool.regcase.upstream]; the next session makes the same runs again"),
+    "live-inconclusive": Step(
+        "read why those live runs proved nothing; the next session makes the same runs again"
+    ),
     "not-run": Step("run what was left out; options such as -k, -x, --lf and paths leave checks out"),
-    "nothing-selected": Step("select at least one case", "pytest --regcase"),
+    "nothing-selected": Step("there is no case here yet, or none was selected", "regcase new --from-trial PATH"),
     "claim-overdue": Step("make the missing live runs, or say in the case why the claim is kept open"),
     "quarantine-expired": Step("repair the case, or let its owner renew or remove [quarantine] in its file"),
     "too-many-quarantined": Step("repair a quarantined case before another one is set aside"),

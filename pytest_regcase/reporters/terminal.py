@@ -243,7 +243,10 @@ def _reasons(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
 def _texts(reason: Reason) -> list[str]:
     """The reason's lines; those of a file error name their file themselves."""
     first, *others = reason.text.splitlines() or [""]
-    if reason.case_id is not None and not first.startswith(reason.case_id):
+    # An unreadable file stands for its case with its whole path, and is named from the project's root.
+    place = first.partition(":")[0]
+    named = reason.case_id is not None and f"/{reason.case_id}".endswith(f"/{place}")
+    if reason.case_id is not None and not named and not first.startswith(reason.case_id):
         first = f"{reason.case_id}: {first}"
     return [first, *others]
 

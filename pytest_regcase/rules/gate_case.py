@@ -99,6 +99,19 @@ def _live_reasons(case: CaseInputs, live: LiveStanding, state: CaseState, inputs
     if case.fix_is_of_another_ledger:
         text = "the ledger that the last fix was claimed on is not this one; live runs counted there are not here"
         reasons.append(Reason(code="other-ledger", case_id=name, text=text, red=False))
+    if case.live_set_aside and claim is not None:
+        text = (
+            f"live runs since fix {claim.fix_number} that do not count: {case.live_set_aside}; the agent's revision,"
+            " the case or the model was another one when they were made"
+        )
+        reasons.append(Reason(code="set-aside", case_id=name, text=text, red=False))
+    repeats = [str(row.run) for row in case.live if row.verdict == "clean" and not row.fresh]
+    if repeats:
+        text = (
+            f"clean live run {', '.join(repeats)}: not counted, no draw of its own; the upstream's response ids"
+            " were absent or seen before (a cache, or a canned server?)"
+        )
+        reasons.append(Reason(code="repeated-draws", case_id=name, text=text, red=False))
     if live.identical:
         text = "all clean live runs gave the same transcript; they may be one draw repeated"
         reasons.append(Reason(code="identical-transcripts", case_id=name, text=text, red=False))

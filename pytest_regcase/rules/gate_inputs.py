@@ -32,6 +32,8 @@ class CaseInputs(Record):
     """In plan order: control, simulations in file order, live runs."""
     live: Many[LiveRow] = ()
     """Of the present digests, since the last fix, in ledger order; empty without a fix."""
+    live_set_aside: int = Field(default=0, ge=0)
+    """Live rows since the last fix that have other digests: of another agent revision, case or model."""
     fix_is_of_another_ledger: bool = False
     """The last fix was claimed on a ledger that is not this one: earlier live runs may not be here."""
     costs_model_calls: bool = False

@@ -6,7 +6,7 @@ in.
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation, load_simulations
 from pytest_regcase.config import Project
@@ -47,11 +47,7 @@ def live_rows(
     A row counts when it has the present digests of case, agent and model and came after the last fix: behind the
     fix's row count in the ledger that the fix names, by date in any other.
     """
-    claimed = [each for each in cases if each.case.fix]
-    by_case: dict[str, list[LedgerRow]] = {each.id: [] for each in claimed}
-    for row in ledger.rows(case_ids=list(by_case), scenario="live"):
-        by_case[row.record.case_id].append(row)
-    return {each.id: _counting(project, each, by_case[each.id], ledger, snapshot) for each in claimed}
+    return {name: since.counting for name, since in _live_since_fix(project, cases, ledger, snapshot).items()}
 
 
 def decide_session(
@@ -81,7 +77,7 @@ def decide_session(
     made: dict[AttemptKey, list[AttemptRecord]] = {}
     for _, record in ledger.rows(session_id=row.session_id):
         made.setdefault(record.key, []).append(record)
-    live = live_rows(project, cases, ledger, snapshot)
+    live = _live_since_fix(project, cases, ledger, snapshot)
     inputs: list[CaseInputs] = []
     for loaded in cases:
         if loaded.id in problems:
@@ -104,7 +100,8 @@ def decide_session(
                     for key in row.planned
                     if key.case_id == loaded.id
                 ),
-                live=live.get(loaded.id, ()),
+                live=live[loaded.id].counting if loaded.id in live else (),
+                live_set_aside=live[loaded.id].set_aside if loaded.id in live else 0,
                 fix_is_of_another_ledger=fix is not None and fix.ledger_id != ledger.ledger_id,
                 costs_model_calls=_costs_model_calls(loaded) and snapshot.live_new == 0,
             )
@@ -124,13 +121,31 @@ def decide_session(
     )
 
 
-def _counting(
+class _SinceFix(NamedTuple):
+    """The live rows of a case since its last claimed fix."""
+
+    counting: tuple[LiveRow, ...]
+    set_aside: int
+    """How many have other digests."""
+
+
+def _live_since_fix(
+    project: Project, cases: Sequence[LoadedCase], ledger: "Ledger", snapshot: SessionSnapshot
+) -> dict[str, _SinceFix]:
+    claimed = [each for each in cases if each.case.fix]
+    by_case: dict[str, list[LedgerRow]] = {each.id: [] for each in claimed}
+    for row in ledger.rows(case_ids=list(by_case), scenario="live"):
+        by_case[row.record.case_id].append(row)
+    return {each.id: _since_fix(project, each, by_case[each.id], ledger, snapshot) for each in claimed}
+
+
+def _since_fix(
     project: Project,
     loaded: LoadedCase,
     rows: Sequence["LedgerRow"],
     ledger: "Ledger",
     snapshot: SessionSnapshot,
-) -> tuple[LiveRow, ...]:
+) -> _SinceFix:
     fix = last_fix(loaded.case)
     assert fix is not None
     name = agent_name(loaded, snapshot)
@@ -138,20 +153,25 @@ def _counting(
     present = attempt_digests(project, loaded, None, plan, snapshot)
     same_ledger = fix.ledger_id == ledger.ledger_id
     counting: list[LiveRow] = []
+    set_aside = 0
     # Freshness is judged over all live rows of the case: an answer seen before the fix is no new draw after it.
     for (seq, record), fresh in zip(rows, fresh_draws([each.record for each in rows]), strict=True):
         after = seq > fix.rows if same_ledger else in_utc(record.started_at) >= in_utc(fix.at)
-        if after and record.agent == name and record.digests == present:
-            counting.append(
-                LiveRow(
-                    run=record.run,
-                    verdict=record.verdict,
-                    session_id=record.session_id,
-                    fresh=fresh,
-                    response_digest=None if record.draw is None else record.draw.response_digest,
-                )
+        if not after or record.agent != name:
+            continue
+        if record.digests != present:
+            set_aside += 1
+            continue
+        counting.append(
+            LiveRow(
+                run=record.run,
+                verdict=record.verdict,
+                session_id=record.session_id,
+                fresh=fresh,
+                response_digest=None if record.draw is None else record.draw.response_digest,
             )
-    return tuple(counting)
+        )
+    return _SinceFix(tuple(counting), set_aside)
 
 
 def _check(

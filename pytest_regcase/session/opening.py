@@ -4,6 +4,7 @@ The controller opens; every process plans from the same files and the same snaps
 Never prints, knows nothing of pytest.
 """
 
+import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from pytest_regcase.agents.revision import agent_digest
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation, duplicate_ids, find_case_files, load_case
 from pytest_regcase.config import Project
-from pytest_regcase.errors import FileError, RegcaseError
+from pytest_regcase.errors import FileError, RegcaseError, UsageRefused
 from pytest_regcase.records.attempt import AttemptPlan
 from pytest_regcase.records.session import SessionRow, SessionSnapshot
 from pytest_regcase.records.words import Profile
@@ -104,9 +105,15 @@ def open_session(
     live_new: int,
     agent: str | None,
 ) -> Opened:
-    """Freeze the state of the ledger and of the agents, and plan; writes nothing."""
+    """Freeze the state of the ledger and of the agents, and plan; writes nothing.
+
+    Raises:
+        UsageRefused: live attempts are asked for, and the key of the real supplier is not set.
+    """
     from pytest_regcase.session.gate import live_rows
 
+    if live_new:
+        _check_upstream_key(project)
     entries = load_entries(paths)
     cases = [each.loaded for each in entries if each.loaded is not None]
     digests, notices = _agent_digests(project, {agent or each.case.agent for each in cases})
@@ -123,6 +130,16 @@ def open_session(
     )
     snapshot = snapshot.model_copy(update={"live": live_rows(project, cases, ledger, snapshot)})
     return Opened(snapshot, plan_entries(project, entries, simulations, snapshot), notices)
+
+
+def _check_upstream_key(project: Project) -> None:
+    """Refuse live attempts without the key that they are configured to use: each would fail for that reason."""
+    upstream = project.config.upstream
+    if upstream is not None and upstream.api_key_env and not os.environ.get(upstream.api_key_env):
+        raise UsageRefused(
+            f"Couldn't plan live attempts: {upstream.api_key_env}, which api_key_env in [tool.regcase.upstream]"
+            " names, is not set.\nSet it where the gate runs, or take api_key_env out."
+        )
 
 
 def session_row(opened: Opened) -> SessionRow:

@@ -29,6 +29,8 @@ class LocalUpstream:
     step: int = 3
     """The step at which a failing attempt fails."""
     how: How = "stall"
+    canned: bool = False
+    """Every attempt gets the very same answers, ids included, as from a cache."""
     base_url: str = ""
     attempts: list[bool] = field(default_factory=list)
     """One entry an attempt: whether it was drawn to fail."""
@@ -55,7 +57,7 @@ class LocalUpstream:
                 self._stop.wait(30)
                 return None
             return 401, {"error": {"message": "Incorrect API key provided.", "code": "invalid_api_key"}}
-        return 200, _completion(step, number)
+        return 200, _completion(step, step if self.canned else number, canned=self.canned)
 
 
 @contextmanager
@@ -93,7 +95,7 @@ def serving(upstream: LocalUpstream) -> Iterator[LocalUpstream]:
         thread.join()
 
 
-def _completion(step: int, number: int) -> dict[str, Any]:
+def _completion(step: int, number: int, *, canned: bool) -> dict[str, Any]:
     if step <= len(SCRIPT):
         name, arguments = "bash", {"command": SCRIPT[step - 1]}
     else:
@@ -104,7 +106,7 @@ def _completion(step: int, number: int) -> dict[str, Any]:
         "function": {"name": name, "arguments": json.dumps(arguments)},
     }
     return {
-        "id": f"chatcmpl-{time.time_ns()}-{number}",
+        "id": f"chatcmpl-{0 if canned else time.time_ns()}-{number}",
         "object": "chat.completion",
         "created": int(time.time()),
         "model": "local",

@@ -81,3 +81,48 @@ def test_without_a_claimed_fix_nothing_live_is_planned(project: LiveProject) -> 
         result = project.pytest("--regcase-live=3")
     assert result.returncode == 0, result.stdout
     assert upstream.requests == 0
+
+
+def test_an_upstream_that_nobody_serves_is_no_draw(project: LiveProject) -> None:
+    assert project.regcase("fix", "silent-step-3").returncode == 0
+    refused = project.pytest("--regcase-live=1")
+    assert refused.returncode == 1, refused.stdout
+    assert "no draw was made: the upstream refused the connection" in refused.stdout
+    with serving(LocalUpstream()) as upstream:
+        project.point_at(upstream.base_url)
+        served = project.pytest("--regcase-live=1")
+    assert served.returncode == 0, served.stdout
+    assert "1 of 29" in served.stdout
+
+
+def test_an_answer_seen_before_is_said_and_not_counted(project: LiveProject) -> None:
+    with serving(LocalUpstream(canned=True)) as upstream:
+        project.point_at(upstream.base_url)
+        assert project.regcase("fix", "silent-step-3").returncode == 0
+        result = project.pytest("--regcase-live=2")
+    assert "1 of 29" in result.stdout, result.stdout
+    assert "clean live run 2: not counted, no draw of its own" in " ".join(result.stdout.split())
+
+
+def test_runs_of_another_revision_are_set_aside_and_said(project: LiveProject) -> None:
+    with serving(LocalUpstream()) as upstream:
+        project.point_at(upstream.base_url)
+        assert project.regcase("fix", "silent-step-3").returncode == 0
+        assert "1 of 29" in project.pytest("--regcase-live=1").stdout
+        (project.root / "agent.txt").write_text("revision 2\n")
+        result = project.pytest("--regcase-live=1")
+    text = " ".join(result.stdout.split())
+    assert "1 of 29" in text
+    assert "live runs since fix 1 that do not count: 1; the agent's revision" in text, result.stdout
+
+
+def test_a_key_that_is_not_set_is_refused_before_anything_runs(project: LiveProject) -> None:
+    text = (project.root / "pyproject.toml").read_text()
+    (project.root / "pyproject.toml").write_text(
+        text.replace("[tool.regcase.upstream]", '[tool.regcase.upstream]\napi_key_env = "REGCASE_TEST_NO_KEY"')
+    )
+    assert project.regcase("fix", "silent-step-3").returncode == 0
+    result = project.pytest("--regcase-live=1")
+    assert result.returncode == 4
+    assert "REGCASE_TEST_NO_KEY" in result.stderr + result.stdout
+    assert "Traceback" not in result.stderr + result.stdout

@@ -101,12 +101,14 @@ def test_a_control_finishes_once_it_asked_for_the_failing_step() -> None:
 def test_a_control_that_never_got_there_did_not_finish() -> None:
     early = sample.wire(delivered=None, asked_for_failing_step=False, steps_reached=2)
     judgement = judge(ASKED, control(wire=early), None)
-    assert (judgement.verdict, judgement.reason) == ("did-not-finish", "reached step 2 of 3, then ended by itself")
+    assert judgement.verdict == "did-not-finish"
+    assert judgement.reason == "reached step 2 of 3, then ended by itself (exit code 0)"
     all_recorded = control(wire=early, recorded_failing_step=None)
     assert judge(ASKED, all_recorded, None).verdict == "finished"
     nowhere = early.model_copy(update={"got_last_reply": False})
     judgement = judge(ASKED, control(wire=nowhere, recorded_failing_step=None), None)
-    assert (judgement.verdict, judgement.reason) == ("did-not-finish", "reached step 2, then ended by itself")
+    assert judgement.verdict == "did-not-finish"
+    assert judgement.reason == "reached step 2, then ended by itself (exit code 0)"
 
 
 def test_a_control_that_must_end_by_itself_and_met_its_cap_did_not_finish() -> None:

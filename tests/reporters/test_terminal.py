@@ -178,10 +178,11 @@ def test_two_cases_with_one_next_step_are_not_named() -> None:
     assert "      regcase fix CASE" in of(*cases, profile="nightly")
 
 
-def test_an_invalid_file_names_its_place_once() -> None:
+@pytest.mark.parametrize("place", ["cases/bad/case.toml", "/home/me/project/cases/bad/case.toml"])
+def test_an_invalid_file_names_its_place_once(place: str) -> None:
     problem = "cases/bad/case.toml:3: unknown key\ncases/bad/case.toml:9: not a number"
-    lines = of(case_inputs(), invalid={"cases/bad/case.toml": problem})
-    assert "cases/bad/case.toml" in lines
+    lines = of(case_inputs(), invalid={place: problem})
+    assert place in lines
     assert "  FAIL      cases/bad/case.toml:3: unknown key" in lines
     assert "            cases/bad/case.toml:9: not a number" in lines
 

@@ -5,9 +5,11 @@ It reads attempts and asks for the decision; it makes none.
 """
 
 import json
+import os
 from collections import Counter
 from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -196,12 +198,16 @@ class Controller:
             snapshot=gate.snapshot,
             simulations=gate.simulations,
             invalid={
-                entry.loaded.id if entry.loaded is not None else str(entry.path): "\n".join(entry.problems)
+                entry.loaded.id if entry.loaded is not None else self._shown(entry.path): "\n".join(entry.problems)
                 for entry in gate.entries
                 if entry.problems
             },
             interrupted=self._interrupted or bool(self._troubles),
         )
+
+    def _shown(self, path: Path) -> str:
+        # The same on every machine: a decision holds no folder of the one that it was made on.
+        return Path(os.path.relpath(path, self._gate.project.root)).as_posix()
 
     @property
     def _revision(self) -> str:

@@ -70,8 +70,10 @@ def _table(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
             lines.append("  nothing was planned")
     for each in decision.reasons:
         if each.code == "invalid-case":
-            name = " " * 2 + painted("INVALID", RED, colour=colour)
-            lines.extend([*wrapped(each.case_id or "", width, then="    "), name])
+            lines.extend(wrapped(each.case_id or "", width, then="    "))
+            lines.append(
+                f"  {painted('INVALID', RED, colour=colour)}  nothing of it was run; the reason stands below"
+            )
     return lines
 
 
@@ -243,10 +245,7 @@ def _reasons(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
 def _texts(reason: Reason) -> list[str]:
     """The reason's lines; those of a file error name their file themselves."""
     first, *others = reason.text.splitlines() or [""]
-    # An unreadable file stands for its case with its whole path, and is named from the project's root.
-    place = first.partition(":")[0]
-    named = reason.case_id is not None and f"/{reason.case_id}".endswith(f"/{place}")
-    if reason.case_id is not None and not named and not first.startswith(reason.case_id):
+    if reason.case_id is not None and not first.startswith(reason.case_id):
         first = f"{reason.case_id}: {first}"
     return [first, *others]
 
@@ -259,6 +258,9 @@ def _counted(decision: GateDecision) -> str:
         _many(len(decision.cases), "case"),
         f"{_many(results.total(), 'check')}: {', '.join(named) or 'none'}",
     ]
+    invalid = sum(each.code == "invalid-case" for each in decision.reasons)
+    if invalid:
+        parts.append(f"{_many(invalid, 'invalid case')} beside them")
     if len(gating) < len(decision.cases):
         parts.append(f"{len(decision.cases) - len(gating)} quarantined beside them")
     return ", ".join(parts)

@@ -59,9 +59,9 @@ def _over_all(inputs: GateInputs, results: Sequence[CaseResult]) -> list[Reason]
             )
         )
     planned = [check for case in inputs.cases for check in case.checks]
-    if not planned:
+    if not planned and not inputs.invalid:
         reasons.append(Reason(code="nothing-selected", text="no check was selected, so nothing is shown"))
-    elif not any(check.tries for check in planned):
+    elif planned and not any(check.tries for check in planned):
         reasons.append(Reason(code="nothing-run", text="no check was run, so nothing is shown"))
     if results and all(each.quarantined for each in results):
         reasons.append(Reason(code="all-quarantined", text="every case is quarantined, so nothing gates"))

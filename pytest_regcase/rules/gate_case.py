@@ -101,8 +101,8 @@ def _live_reasons(case: CaseInputs, live: LiveStanding, state: CaseState, inputs
         reasons.append(Reason(code="other-ledger", case_id=name, text=text, red=False))
     if case.live_set_aside and claim is not None:
         text = (
-            f"live runs since fix {claim.fix_number} that do not count: {case.live_set_aside}; the agent's revision,"
-            " the case or the model was another one when they were made"
+            f"live runs since fix {claim.fix_number} that do not count: {case.live_set_aside}; the agent's"
+            " revision, the case or the model was another one when they were made"
         )
         reasons.append(Reason(code="set-aside", case_id=name, text=text, red=False))
     repeats = [str(row.run) for row in case.live if row.verdict == "clean" and not row.fresh]

@@ -74,12 +74,12 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
         f"  first request after {diagnosis.startup_seconds:.1f} s",
         *_wrapped(
             f"answered run: {diagnosis.answered.verdict}"
-            + (f" ({diagnosis.answered.reason})" if diagnosis.answered.reason else "")
+            + (f" ({diagnosis.answered.says})" if diagnosis.answered.says else "")
         ),
         "When the first request is never answered:",
     ]
     if diagnosis.stopped_seconds is None and diagnosis.silent.exit.ended_by is None:
-        why = diagnosis.silent.reason or "it is not on the wire"
+        why = diagnosis.silent.says or "it is not on the wire"
         lines += _wrapped(f"when it stopped cannot be said: {why}")
     elif diagnosis.stopped_seconds is None:
         lines += [
@@ -120,7 +120,7 @@ def _not_reached(diagnosis: "Diagnosis") -> list[str]:
     said = [line for each in diagnosis.last_words for line in wrapped(each, first="    | ").splitlines()]
     return [
         "  reached our port: no. Not one model request came in.",
-        f"  exit code {silent.exit.code}" + (f"; {silent.reason}" if silent.reason else ""),
+        f"  exit code {silent.exit.code}" + (f"; {silent.says}" if silent.says else ""),
         *(["  The last that it wrote to stderr:", *said] if said else []),
         "  Give the agent our address, in [tool.regcase.agents." + diagnosis.agent + "]:",
         '    env = { OPENAI_BASE_URL = "{openai_base_url}", OPENAI_API_KEY = "{api_key}" }',

@@ -8,10 +8,10 @@ def attempt_lines(record: AttemptRecord, standing: str) -> list[str]:
     """Return the lines of one attempt; `standing` says what it means for the check."""
     lines = [f"{record.case_id} {record.scenario}, {_which(record)}: {outcome(record)}; {standing}"]
     # What proves nothing has findings too, but they follow from whatever went wrong.
-    broken = record.broken if record.inconclusive is None else ()
+    broken = record.broken if record.reason is None else ()
     lines += [f"  {each.expectation}: {each.says}" for each in broken]
-    if record.reason is not None and not broken:
-        lines += [f"  {line}" for line in record.reason.splitlines()]
+    if record.says is not None and not broken:
+        lines += [f"  {line}" for line in record.says.splitlines()]
     if record.folder is not None:
         lines.append(f"  attempt: {record.folder}")
     return lines
@@ -19,8 +19,8 @@ def attempt_lines(record: AttemptRecord, standing: str) -> list[str]:
 
 def outcome(record: AttemptRecord) -> str:
     """Return the verdict in words; what proves nothing says why by its slug."""
-    if record.inconclusive is not None:
-        return f"inconclusive ({record.inconclusive})"
+    if record.reason is not None:
+        return f"inconclusive ({record.reason})"
     return record.verdict
 
 

@@ -134,9 +134,10 @@ class AttemptRecord(Record):
     trial: TrialSummary = Field(default_factory=TrialSummary)
     findings: Many[Finding] = ()
     verdict: AttemptVerdict
-    reason: str | None = None
-    """Why inconclusive (an `InconclusiveReason`), or the first thing that makes the verdict, in words."""
-    inconclusive: InconclusiveReason | None = None
+    reason: InconclusiveReason | None = None
+    """Why inconclusive; None for every other verdict."""
+    says: str | None = None
+    """What makes the verdict, in words for a person."""
     draw: Draw | None = None
     conditions: dict[str, Any] = Field(default_factory=dict)
     folder: str | None = None

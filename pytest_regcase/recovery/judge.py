@@ -24,9 +24,9 @@ class Judgement(Record):
     findings: Many[Finding] = ()
     """All seven, in the order of `EXPECTATIONS`, for a simulation; none for control and live."""
     verdict: AttemptVerdict
-    reason: str | None = None
+    says: str | None = None
     """In words, what makes the verdict."""
-    inconclusive: InconclusiveReason | None = None
+    reason: InconclusiveReason | None = None
 
 
 def judge(expected: ExpectedRecovery, observed: Observed, symptom: SymptomMatch | None) -> Judgement:
@@ -39,7 +39,7 @@ def judge(expected: ExpectedRecovery, observed: Observed, symptom: SymptomMatch 
         return _inconclusive("cut-short", "the session ended before the attempt did", findings)
     if observed.kind == "live":
         live = judge_live(observed, symptom)
-        return Judgement(verdict=live.verdict, reason=live.reason, inconclusive=live.inconclusive)
+        return Judgement(verdict=live.verdict, says=live.says, reason=live.reason)
     if observed.kind == "control":
         return _judge_control(observed)
     return _judge_simulation(expected, observed)
@@ -62,13 +62,13 @@ def _judge_control(observed: Observed) -> Judgement:
         return _inconclusive("off-the-prefix", wire.off_prefix[0])
     there = wire.asked_for_failing_step or (observed.recorded_failing_step is None and wire.got_last_reply)
     if there and observed.exit.ended_by in (None, "control-done"):
-        return Judgement(verdict="finished", reason=f"followed the recorded replies to step {wire.steps_reached}")
+        return Judgement(verdict="finished", says=f"followed the recorded replies to step {wire.steps_reached}")
     reached = f"reached step {wire.steps_reached}"
     if observed.recorded_failing_step is not None:
         reached += f" of {observed.recorded_failing_step}"
     by = observed.exit.ended_by
     ended = f"ended by us ({by})" if by is not None else f"ended by itself ({exit_words(observed)})"
-    return Judgement(verdict="did-not-finish", reason=f"{reached}, then {ended}")
+    return Judgement(verdict="did-not-finish", says=f"{reached}, then {ended}")
 
 
 def _judge_simulation(expected: ExpectedRecovery, observed: Observed) -> Judgement:
@@ -80,7 +80,7 @@ def _judge_simulation(expected: ExpectedRecovery, observed: Observed) -> Judgeme
         return _inconclusive("not-delivered", wire.why_not or "the wire shows no fault", findings)
     broken = [each.expectation for each in findings if each.status == "broken"]
     if broken:
-        return Judgement(findings=findings, verdict="not-recovered", reason=f"broken: {', '.join(broken)}")
+        return Judgement(findings=findings, verdict="not-recovered", says=f"broken: {', '.join(broken)}")
     stop = stop_of(observed)
     watched = stop.watched_seconds
     # Below its time to stop a hanging agent and a patient one look alike, and most findings cannot be seen.
@@ -91,11 +91,11 @@ def _judge_simulation(expected: ExpectedRecovery, observed: Observed) -> Judgeme
         and watched <= expected.stop_within_seconds
     ):
         budget = f"{observed.exit.ended_by}_seconds"
-        reason = (
+        says = (
             f"we ended the agent ({observed.exit.ended_by}) {watched:.1f} s after the first faulted request,"
             f" and it has {expected.stop_within_seconds:g} s to stop; raise the agent's {budget}"
         )
-        return _inconclusive("cut-short", reason, findings)
+        return _inconclusive("cut-short", says, findings)
     unseen = [
         each.expectation
         for each in findings
@@ -103,10 +103,10 @@ def _judge_simulation(expected: ExpectedRecovery, observed: Observed) -> Judgeme
     ]
     if unseen:
         # Machinery in the wide sense: what should have made it visible (an importer, a declared place) did not.
-        reason = f"required, but not observable: {', '.join(unseen)}"
-        return _inconclusive("machinery-broke", reason, findings)
-    return Judgement(findings=findings, verdict="recovered", reason=checked_words(findings))
+        says = f"required, but not observable: {', '.join(unseen)}"
+        return _inconclusive("machinery-broke", says, findings)
+    return Judgement(findings=findings, verdict="recovered", says=checked_words(findings))
 
 
-def _inconclusive(why: InconclusiveReason, reason: str, findings: tuple[Finding, ...] = ()) -> Judgement:
-    return Judgement(findings=findings, verdict="inconclusive", reason=reason, inconclusive=why)
+def _inconclusive(why: InconclusiveReason, says: str, findings: tuple[Finding, ...] = ()) -> Judgement:
+    return Judgement(findings=findings, verdict="inconclusive", says=says, reason=why)

@@ -22,8 +22,8 @@ class LiveResult(Record):
     """The verdict on one live attempt."""
 
     verdict: AttemptVerdict
-    reason: str
-    inconclusive: InconclusiveReason | None = None
+    says: str
+    reason: InconclusiveReason | None = None
 
 
 def judge_live(observed: Observed, symptom: SymptomMatch | None) -> LiveResult:
@@ -35,26 +35,26 @@ def judge_live(observed: Observed, symptom: SymptomMatch | None) -> LiveResult:
     """
     mark = mark_of(observed)
     if mark.says == "unclear" and not ended_by_us(observed):
-        reason = f"{mark.place} = {quote_of(mark.quote)} is no word we can read"
-        return LiveResult(verdict="inconclusive", inconclusive="machinery-broke", reason=reason)
+        says = f"{mark.place} = {quote_of(mark.quote)} is no word we can read"
+        return LiveResult(verdict="inconclusive", reason="machinery-broke", says=says)
     unreachable = _unreachable(observed)
     if unreachable is not None:
-        return LiveResult(verdict="inconclusive", inconclusive="no-live-supplier", reason=unreachable)
+        return LiveResult(verdict="inconclusive", reason="no-live-supplier", says=unreachable)
     trouble = _trouble(observed)
     if trouble is not None:
         differs = _differs(observed, symptom) if symptom is not None else None
         if differs is None:
-            return LiveResult(verdict="recurred", reason=trouble)
-        return LiveResult(verdict="failed-otherwise", reason=f"{trouble}; {differs}")
+            return LiveResult(verdict="recurred", says=trouble)
+        return LiveResult(verdict="failed-otherwise", says=f"{trouble}; {differs}")
     seen = _supplier_failure(observed)
     if seen is not None:
-        return LiveResult(verdict="failed-otherwise", reason=f"ended by itself, but on the way {seen}")
+        return LiveResult(verdict="failed-otherwise", says=f"ended by itself, but on the way {seen}")
     answered = _answered(observed)
     needed = observed.recorded_failing_step or 1
     if answered < needed:
-        reason = f"ended well after {answered} of the {needed} replies up to the recorded failing step"
-        return LiveResult(verdict="inconclusive", inconclusive="cut-short", reason=reason)
-    return LiveResult(verdict="clean", reason=f"ended by itself after {answered} replies; no failure was seen")
+        says = f"ended well after {answered} of the {needed} replies up to the recorded failing step"
+        return LiveResult(verdict="inconclusive", reason="cut-short", says=says)
+    return LiveResult(verdict="clean", says=f"ended by itself after {answered} replies; no failure was seen")
 
 
 def _unreachable(observed: Observed) -> str | None:

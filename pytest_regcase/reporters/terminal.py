@@ -140,7 +140,7 @@ def _scenario(case: CaseResult, scenario: ScenarioResult, made: list[AttemptReco
     )
     shown = _telling(scenario, made)
     if scenario.result == "inconclusive":
-        reason = shown.reason if shown is not None and shown.reason else scenario.why or "no reason is recorded"
+        reason = shown.says if shown is not None and shown.says else scenario.why or "no reason is recorded"
         yield from wrapped(reason, width, first="    ")
     else:
         yield from _findings(scenario, shown, width)

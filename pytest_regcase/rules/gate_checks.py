@@ -40,7 +40,7 @@ def check_scenario(check: PlannedCheck, *, control_failed: bool = False) -> Scen
     tries = sorted(check.tries, key=lambda each: each.try_number)
     if not tries:
         return ScenarioResult(name=check.scenario, planned=1, run=0, result="not-run")
-    crashed = any(each.inconclusive == "worker-crashed" for each in tries)
+    crashed = any(each.reason == "worker-crashed" for each in tries)
     result = check_result([each.verdict for each in tries], crashed=crashed)
     why = _why(tries, crashed) if result == "inconclusive" else None
     if control_failed:
@@ -66,7 +66,7 @@ def check_scenario(check: PlannedCheck, *, control_failed: bool = False) -> Scen
 def _why(tries: list[AttemptRecord], crashed: bool) -> str:
     if crashed:
         return SAYS_WHY["worker-crashed"]
-    reasons = [each.inconclusive for each in tries if each.inconclusive is not None]
+    reasons = [each.reason for each in tries if each.reason is not None]
     return SAYS_WHY[reasons[-1]] if reasons else DID_NOT_FINISH
 
 

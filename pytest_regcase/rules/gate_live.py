@@ -136,7 +136,7 @@ def _inconclusive_now(case: CaseInputs, stopped_by: int | None) -> tuple[tuple[i
     made = [each for each in due if each.tries]
     nothing = [each for each in made if all(row.verdict == "inconclusive" for row in each.tries)]
     reasons: set[InconclusiveReason] = {
-        row.inconclusive for each in nothing for row in each.tries if row.inconclusive is not None
+        row.reason for each in nothing for row in each.tries if row.reason is not None
     }
     return tuple(each.run for each in nothing), "; ".join(sorted(SAYS_WHY[reason] for reason in reasons))
 

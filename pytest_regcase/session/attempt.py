@@ -101,7 +101,7 @@ class _Begun:
         return self.plan.kind == "live" or (replies is not None and replies.source == "pass-through")
 
     def inconclusive(self, why: InconclusiveReason, text: str, *, folder: str | None = None) -> AttemptRecord:
-        return self.record(verdict="inconclusive", inconclusive=why, reason=text, folder=folder)
+        return self.record(verdict="inconclusive", reason=why, says=text, folder=folder)
 
     def record(self, **facts: object) -> AttemptRecord:
         about = identity(
@@ -279,8 +279,8 @@ class _Attempt:
             trial=_trial_summary(artefact),
             findings=judgement.findings,
             verdict=judgement.verdict,
+            says=judgement.says,
             reason=judgement.reason,
-            inconclusive=judgement.inconclusive,
             draw=_draw(facts, self.seed if _uses_seed(config) else None) if begun.plan.kind == "live" else None,
             folder=self._relative_folder(),
         )

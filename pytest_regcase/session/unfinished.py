@@ -50,8 +50,8 @@ def unfinished_record(
             **identity(project, loaded, simulation, plan, snapshot, try_number=try_number),
             "started_at": datetime.now(UTC),
             "verdict": "inconclusive",
-            "inconclusive": why,
-            "reason": text,
+            "reason": why,
+            "says": text,
         }
     )
 

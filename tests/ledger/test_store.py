@@ -144,12 +144,12 @@ class TestOpen:
 
 class TestAppend:
     def test_a_record_comes_back_as_it_was(self, ledger: Ledger) -> None:
-        record = a_live_attempt(1, findings=findings(broken=["max_retries"]), reason="because", folder="a/b")
+        record = a_live_attempt(1, findings=findings(broken=["max_retries"]), says="because", folder="a/b")
         assert ledger.append(record)
         assert [row.record for row in ledger.rows()] == [record]
 
     def test_the_same_key_is_stored_once_and_the_first_stands(self, ledger: Ledger) -> None:
-        first = an_attempt("inconclusive", inconclusive="worker-crashed")
+        first = an_attempt("inconclusive", reason="worker-crashed")
         assert ledger.append(first)
         assert not ledger.append(first)
         assert not ledger.append(an_attempt("recovered"))
@@ -213,7 +213,7 @@ class TestAppend:
             says="half \ud800 \0 \x1b[31m 💥",
             facts={"share": float("nan"), "text": "\udcff"},
         )
-        assert ledger.append(an_attempt("not-recovered", findings=(odd,), reason="\0\ud800"))
+        assert ledger.append(an_attempt("not-recovered", findings=(odd,), says="\0\ud800"))
         (row,) = ledger.rows()
         assert row.record.findings[0].facts["share"] is None
         assert "\0 \x1b[31m 💥" in row.record.findings[0].says
@@ -239,7 +239,7 @@ class TestAppend:
         ledger._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
         ledger._connection.rollback()
         with pytest.raises(LedgerError) as error:
-            ledger.append(an_attempt("recovered", reason="x" * 100_000))
+            ledger.append(an_attempt("recovered", says="x" * 100_000))
         assert error.value.slug == "ledger-disk-full"
         assert ledger.rows() == []
 

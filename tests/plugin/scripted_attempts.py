@@ -49,8 +49,8 @@ def scripted_attempt(
             "started_at": datetime.now(UTC),
             "findings": _findings(verdict) if plan.kind == "simulation" else (),
             "verdict": verdict,
-            "reason": "the fault was never delivered" if verdict == "inconclusive" else None,
-            "inconclusive": "not-delivered" if verdict == "inconclusive" else None,
+            "says": "the fault was never delivered" if verdict == "inconclusive" else None,
+            "reason": "not-delivered" if verdict == "inconclusive" else None,
             "draw": _draw(f"{name}-{plan.key.run}") if plan.kind == "live" else None,
             "folder": "a/folder",
         }

@@ -20,7 +20,7 @@ def test_a_crashed_attempt_is_a_row_and_makes_the_run_unproven(project: GateProj
     result = project.run("-n", "2", "--dist", dist, "-v")
     result.stdout.fnmatch_lines(["*= regcase =*", "UNPROVEN*"])
     assert result.ret != pytest.ExitCode.OK
-    crashed = [row for row in project.rows() if row.inconclusive == "worker-crashed"]
+    crashed = [row for row in project.rows() if row.reason == "worker-crashed"]
     assert [(row.case_id, row.scenario, row.try_number) for row in crashed] == [("trial-1", "stall-v1", 0)]
     # What ran again after the crash is a row of its own, and passing is not how it ends.
     result.stdout.no_fnmatch_line("*PASSED cases/trial-1/case.toml::stall-v1::check*")
@@ -31,7 +31,7 @@ def test_a_crash_in_a_confirm_run_keeps_every_row(project: GateProject) -> None:
     project.script({"trial-1::stall-v1": ["not-recovered", "die"]})
     project.run("-n", "1")
     rows = [row for row in project.rows() if row.scenario == "stall-v1"]
-    assert [(row.try_number, row.verdict, row.inconclusive) for row in rows][:2] == [
+    assert [(row.try_number, row.verdict, row.reason) for row in rows][:2] == [
         (0, "not-recovered", None),
         (1, "inconclusive", "worker-crashed"),
     ]
@@ -43,7 +43,7 @@ def test_a_limit_of_the_users_stays(project: GateProject) -> None:
     project.script({"trial-1::stall-v1": ["die"]})
     result = project.run("-n", "1", "--dist", "load", "--max-worker-restart", "0")
     result.stdout.fnmatch_lines(["*worker gw0 crashed and worker restarting disabled*"])
-    assert [row.inconclusive for row in project.rows() if row.scenario == "stall-v1"] == ["worker-crashed"]
+    assert [row.reason for row in project.rows() if row.scenario == "stall-v1"] == ["worker-crashed"]
 
 
 def test_a_live_run_that_crashed_is_not_made_again(project: GateProject) -> None:

@@ -160,7 +160,7 @@ def test_every_attempt_gets_one_verdict_of_its_kind_and_never_an_exception(
 ) -> None:
     judgement = judge(asked, seen, symptom)
     assert judgement.verdict in VERDICTS[seen.kind]
-    assert (judgement.inconclusive is not None) == (judgement.verdict == "inconclusive")
+    assert (judgement.reason is not None) == (judgement.verdict == "inconclusive")
     assert Judgement.model_validate_json(judgement.model_dump_json()) == judgement
     if seen.kind == "simulation":
         assert tuple(each.expectation for each in judgement.findings) == EXPECTATIONS
@@ -179,7 +179,7 @@ def test_recovered_means_delivered_and_nothing_broken(asked: ExpectedRecovery, s
         assert not seen.wire.off_prefix
     if judgement.verdict == "not-recovered":
         assert broken
-        assert judgement.reason == "broken: " + ", ".join(each.expectation for each in broken)
+        assert judgement.says == "broken: " + ", ".join(each.expectation for each in broken)
 
 
 @MANY

@@ -28,7 +28,7 @@ def test_broken_findings_are_shown_and_kept_ones_are_not() -> None:
         Finding(expectation="log_failure", status="kept", says="it is in stderr"),
         Finding(expectation="max_retries", status="broken", says="5 requests, 3 allowed"),
     )
-    assert attempt_lines(_record(findings=findings, reason="max_retries"), "another try follows") == [
+    assert attempt_lines(_record(findings=findings, says="max_retries"), "another try follows") == [
         "case-1 stall-v1, first try: not-recovered; another try follows",
         "  max_retries: 5 requests, 3 allowed",
         "  attempt: some/folder",
@@ -36,9 +36,7 @@ def test_broken_findings_are_shown_and_kept_ones_are_not() -> None:
 
 
 def test_what_proves_nothing_says_why() -> None:
-    record = _record(
-        verdict="inconclusive", inconclusive="not-delivered", reason="two\nlines", try_number=1, folder=None
-    )
+    record = _record(verdict="inconclusive", reason="not-delivered", says="two\nlines", try_number=1, folder=None)
     assert attempt_lines(record, "the check did not happen") == [
         "case-1 stall-v1, try 2: inconclusive (not-delivered); the check did not happen",
         "  two",
@@ -49,7 +47,7 @@ def test_what_proves_nothing_says_why() -> None:
 def test_what_proves_nothing_does_not_show_findings_that_count_for_nothing() -> None:
     findings = (Finding(expectation="mark_failure", status="broken", says="the exit code is 0"),)
     record = _record(
-        verdict="inconclusive", inconclusive="not-delivered", reason="no request met the fault", findings=findings
+        verdict="inconclusive", reason="not-delivered", says="no request met the fault", findings=findings
     )
     assert attempt_lines(record, "the check did not happen")[1:] == [
         "  no request met the fault",

@@ -44,8 +44,8 @@ def stalled(step: int = 3, *, error: TrialError | None = TIMED_OUT, **changes: A
 
 def verdict(seen: Observed, symptom: SymptomMatch | None = SYMPTOM) -> str:
     result = judge_live(seen, symptom)
-    assert result.reason
-    assert (result.inconclusive is not None) == (result.verdict == "inconclusive")
+    assert result.says
+    assert (result.reason is not None) == (result.verdict == "inconclusive")
     return result.verdict
 
 
@@ -59,8 +59,8 @@ def test_clean_needs_an_end_of_its_own_no_failure_and_the_failing_step() -> None
 
 def test_an_attempt_that_ended_well_before_the_failing_step_proves_nothing() -> None:
     result = judge_live(live(2), SYMPTOM)
-    assert (result.verdict, result.inconclusive) == ("inconclusive", "cut-short")
-    assert result.reason == "ended well after 2 of the 3 replies up to the recorded failing step"
+    assert (result.verdict, result.reason) == ("inconclusive", "cut-short")
+    assert result.says == "ended well after 2 of the 3 replies up to the recorded failing step"
     assert verdict(live(1, recorded_failing_step=None)) == "clean"
     assert verdict(live(0, recorded_failing_step=None)) == "inconclusive"
 
@@ -93,14 +93,14 @@ def test_a_supplier_failure_on_the_way_is_not_clean_though_the_agent_got_over_it
     retried = live(wire={"upstream_failures": ("HTTP 429",)})
     result = judge_live(retried, None)
     assert result.verdict == "failed-otherwise"
-    assert result.reason == "ended by itself, but on the way the supplier failed: HTTP 429"
+    assert result.says == "ended by itself, but on the way the supplier failed: HTTP 429"
     line = TranscriptLine(step=2, role="assistant", error="HTTP 503")
     assert verdict(live(artefact=sample.finished(line)), None) == "failed-otherwise"
 
 
 def test_a_status_that_we_cannot_read_proves_nothing() -> None:
     odd = live(artefact=None, declared=sample.declared(status="exit_forfeit"))
-    assert judge_live(odd, None).inconclusive == "machinery-broke"
+    assert judge_live(odd, None).reason == "machinery-broke"
 
 
 def test_the_symptom_came_back() -> None:
@@ -114,9 +114,9 @@ def test_the_symptom_came_back() -> None:
 def test_another_step_or_another_exception_is_another_failure() -> None:
     later = judge_live(stalled(4), SYMPTOM)
     assert later.verdict == "failed-otherwise"
-    assert later.reason.endswith("no reply at step 4; the symptom is at step 3")
+    assert later.says.endswith("no reply at step 4; the symptom is at step 3")
     other = TrialError(type="AuthenticationError", message="HTTP 401")
-    assert judge_live(stalled(error=other), SYMPTOM).reason == (
+    assert judge_live(stalled(error=other), SYMPTOM).says == (
         "AuthenticationError: HTTP 401; the symptom's error is APITimeoutError|ReadTimeout"
     )
     assert verdict(stalled(error=None), SymptomMatch(error_type="Timeout")) == "failed-otherwise"
@@ -125,10 +125,10 @@ def test_another_step_or_another_exception_is_another_failure() -> None:
 
 def test_every_given_key_must_match() -> None:
     answered = live(artefact=sample.trial(error=TIMED_OUT))
-    assert judge_live(answered, SYMPTOM).reason.endswith("the failing call got a reply")
+    assert judge_live(answered, SYMPTOM).says.endswith("the failing call got a reply")
     assert verdict(answered, SymptomMatch(no_reply=False)) == "recurred"
-    assert judge_live(stalled(), SymptomMatch(no_reply=False)).reason.endswith("the failing call got no reply")
-    assert judge_live(stalled(), SymptomMatch(termination=("limit", "cancelled"))).reason.endswith(
+    assert judge_live(stalled(), SymptomMatch(no_reply=False)).says.endswith("the failing call got no reply")
+    assert judge_live(stalled(), SymptomMatch(termination=("limit", "cancelled"))).says.endswith(
         "the symptom ends with limit or cancelled"
     )
 
@@ -136,7 +136,7 @@ def test_every_given_key_must_match() -> None:
 def test_what_we_ended_is_cut_off() -> None:
     ended = live(artefact=None, exit=Exit(signal=15, ended_by="cap"), wire={"open_at_end": 1})
     result = judge_live(ended, SymptomMatch(termination=("cut-off",)))
-    assert (result.verdict, result.reason) == ("recurred", "ended by us (cap) while it waited for an answer")
+    assert (result.verdict, result.says) == ("recurred", "ended by us (cap) while it waited for an answer")
     assert verdict(live(artefact=None, exit=Exit(code=1)), SymptomMatch(termination=("error",))) == "recurred"
 
 

@@ -42,7 +42,7 @@ def broken_attempts(case_id: str) -> tuple[AttemptRecord, ...]:
             case_id=case_id,
             try_number=number,
             findings=found,
-            reason="max_retries broken",
+            says="max_retries broken",
             folder=f".regcase/sessions/20260520t091201-9f2c11ab/attempts/{case_id}.deadline-no-answer-v1.1.{number}",
         )
         for number in range(3)
@@ -56,8 +56,8 @@ def everything(profile: Profile = "pull-request") -> tuple[GateDecision, list[At
         "inconclusive",
         scenario="hidden-rejection-v1",
         case_id="a-case",
-        inconclusive="off-the-prefix",
-        reason="request 2 offers no tool named bash, which recorded step 2 calls",
+        reason="off-the-prefix",
+        says="request 2 offers no tool named bash, which recorded step 2 calls",
         folder=".regcase/sessions/20260520t091201-9f2c11ab/attempts/a-case.hidden-rejection-v1.1.0",
     )
     flaky = tries("not-recovered", "recovered", "recovered", scenario="oom-killed-v1", case_id="a-case")

@@ -207,7 +207,7 @@ def test_a_long_name_gets_a_line_of_its_own() -> None:
 
 
 def test_what_an_agent_printed_cannot_steer_the_terminal() -> None:
-    made = tries("inconclusive", "inconclusive", reason="\x1b[2J\x1b[31mcleared\nPASS (profile nightly)\u202e")
+    made = tries("inconclusive", "inconclusive", says="\x1b[2J\x1b[31mcleared\nPASS (profile nightly)\u202e")
     check = PlannedCheck(scenario=SIMULATION, kind="simulation", tries=made)
     lines = of(case_inputs(checks=(control("finished"), check)), attempts=made)
     assert not any("\x1b" in line or "\u202e" in line or line.startswith("PASS") for line in lines)

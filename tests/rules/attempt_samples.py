@@ -52,7 +52,7 @@ def tries(*verdicts: AttemptVerdict, scenario: str = SIMULATION, **changes: Any)
         if verdict in ("recovered", "not-recovered"):
             facts["findings"] = findings(broken=["max_retries"] if verdict == "not-recovered" else [])
         if verdict == "inconclusive":
-            facts["inconclusive"] = "not-delivered"
+            facts["reason"] = "not-delivered"
         made.append(an_attempt(verdict, scenario, try_number=number, **{**facts, **changes}))
     return tuple(made)
 

@@ -91,7 +91,7 @@ def test_a_further_try_in_place_of_one_that_proved_nothing_is_enough() -> None:
 
 
 def test_no_try_turns_a_worker_crash_green() -> None:
-    crashed = an_attempt("inconclusive", SIMULATION, inconclusive="worker-crashed")
+    crashed = an_attempt("inconclusive", SIMULATION, reason="worker-crashed")
     good = an_attempt("recovered", SIMULATION, try_number=1, findings=findings())
     check = PlannedCheck(scenario=SIMULATION, kind="simulation", tries=(good, crashed))
     decision = decide(gate_inputs(case_inputs(checks=(control("finished"), check))))
@@ -126,7 +126,7 @@ def test_what_an_agent_that_never_gets_there_shows() -> None:
 def test_checked_counts_what_was_decided_on_the_last_attempt() -> None:
     first = an_attempt("not-recovered", findings=findings(broken=["mark_failure", "log_failure"]))
     second = an_attempt("recovered", try_number=1, findings=findings(unseen=["max_retries"]))
-    third = an_attempt("inconclusive", try_number=2, inconclusive="off-the-prefix")
+    third = an_attempt("inconclusive", try_number=2, reason="off-the-prefix")
     check = PlannedCheck(scenario=SIMULATION, kind="simulation", tries=(third, second, first))
     shown = only(decide(gate_inputs(case_inputs(checks=(control("finished"), check)))))
     assert (shown.checked, shown.checked_of, shown.cannot_see) == (6, 7, ("max_retries",))

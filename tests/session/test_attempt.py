@@ -40,8 +40,8 @@ def test_a_recorded_tool_that_the_agent_does_not_offer_is_off_the_prefix(tmp_pat
     for scenario in ("control", REJECTED):
         record = made.run(scenario)
         assert record.verdict == "inconclusive"
-        assert record.inconclusive == "off-the-prefix"
-        assert "run_shell" in (record.reason or "")
+        assert record.reason == "off-the-prefix"
+        assert "run_shell" in (record.says or "")
 
 
 def test_without_a_work_tree_both_patch_findings_are_not_observable(tmp_path: Path) -> None:
@@ -77,13 +77,13 @@ def test_the_agents_environment_holds_nothing_beyond_the_allow_list(
 
 def test_an_agent_that_cannot_be_started_proves_nothing(tmp_path: Path) -> None:
     record = make_project(tmp_path, ("no-such-agent-anywhere",)).run("control")
-    assert (record.verdict, record.inconclusive) == ("inconclusive", "machinery-broke")
-    assert "no-such-agent-anywhere" in (record.reason or "")
+    assert (record.verdict, record.reason) == ("inconclusive", "machinery-broke")
+    assert "no-such-agent-anywhere" in (record.says or "")
 
 
 def test_a_fault_that_meets_no_request_is_not_delivered(tmp_path: Path) -> None:
     record = make_project(tmp_path, (sys.executable, "-c", "raise SystemExit(3)")).run(REJECTED)
-    assert (record.verdict, record.inconclusive) == ("inconclusive", "not-delivered")
+    assert (record.verdict, record.reason) == ("inconclusive", "not-delivered")
     assert record.wire.why_not == "no request met the fault: no main request came"
 
 

@@ -24,7 +24,7 @@ def test_exactly_the_written_findings_break(tmp_path: Path, behaviour: str, simu
     record = made.run(simulation)
     expected = EXPECTED[behaviour][simulation]
     assert {each.expectation for each in record.broken} == expected.broken, record.to_plain()
-    assert record.verdict == ("not-recovered" if expected.broken else "recovered"), record.reason
+    assert record.verdict == ("not-recovered" if expected.broken else "recovered"), record.says
     # The fault's delivery stands in the record, and in the wire log that it was read from.
     assert record.wire.delivered is True
     assert record.wire.faulted_requests >= 1

@@ -113,5 +113,5 @@ def test_an_unfinished_attempt_counts_under_the_digests_of_its_plan(tmp_path: Pa
         text="it ended without a word",
     )
     assert record.digests == attempt_digests(project, entry.loaded, simulation, entry.plans[1], opened.snapshot)
-    assert (record.verdict, record.inconclusive, record.try_number) == ("inconclusive", "worker-crashed", 2)
+    assert (record.verdict, record.reason, record.try_number) == ("inconclusive", "worker-crashed", 2)
     assert record.key == entry.plans[1].key

@@ -38,7 +38,7 @@ def _cost(live: Sequence[AttemptPlan], project: Project) -> str:
         price = agent.cost_per_attempt if agent.cost_per_attempt is not None else project.config.cost_per_attempt
         if price is not None:
             money, priced = money + price, True
-    text = f"{_many(len(live), 'live run')}, at most {seconds / 60:.0f} minutes one after another"
+    text = f"{_many(len(live), 'live run')}, at most {seconds / 60:.0f} min one after another"
     return f"{text}, about {money:.2f} by the configured cost_per_attempt" if priced else text
 
 

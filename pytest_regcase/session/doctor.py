@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from pytest_regcase.agents.launch import Places
-from pytest_regcase.agents.revision import agent_digest
 from pytest_regcase.case_files import LoadedCase, load_case, load_simulations, write_new_case, writing
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord, Finding
@@ -19,6 +18,7 @@ from pytest_regcase.records.expected_recovery import ExpectedRecovery
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.session.attempt import run_attempt
 from pytest_regcase.session.plan import agent_config
+from pytest_regcase.session.revision import revision_of
 from pytest_regcase.supplier.wire_log import read_wire_log
 
 SILENT = "deadline-no-answer-v1"
@@ -68,7 +68,7 @@ def diagnose(project: Project, name: str) -> Diagnosis:
     folder = project.root / ".regcase" / "doctor" / now.strftime("%Y%m%dT%H%M%SZ")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    revision = agent_digest(project.root, name, config, exclude=(*project.config.cases, *project.config.fixtures))
+    revision = revision_of(project, name)
     snapshot = SessionSnapshot(
         session_id=f"doctor-{now.strftime('%Y%m%dT%H%M%SZ')}",
         folder=str(folder),

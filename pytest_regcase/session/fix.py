@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytest_regcase.agents.revision import agent_digest
 from pytest_regcase.case_files import LoadedCase, append_record, load_case
 from pytest_regcase.config import Project
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.case import Fix
 from pytest_regcase.rules.rerun import clean_reruns
-from pytest_regcase.session.plan import agent_config
+from pytest_regcase.session.revision import revision_of
 from pytest_regcase.session.rules_in_force import rerun_rule
 
 _GIT_SECONDS = 10
@@ -61,12 +60,7 @@ def claim_fix(
     need = clean_reruns(rule.max_failure_rate, rule.risk)
     notices: list[str] = []
     if revision is None:
-        found = agent_digest(
-            project.root,
-            loaded.case.agent,
-            agent_config(project, loaded.case.agent),
-            [*project.config.cases, *project.config.fixtures, ".regcase"],
-        )
+        found = revision_of(project, loaded.case.agent)
         revision = found.digest
         notices += [found.notice] if found.notice is not None else []
     by = by or _who(project.root)

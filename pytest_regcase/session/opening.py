@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_regcase.agents.revision import agent_digest
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation, duplicate_ids, find_case_files, load_case
 from pytest_regcase.config import Project
 from pytest_regcase.errors import FileError, RegcaseError, UsageRefused
@@ -20,6 +19,7 @@ from pytest_regcase.records.attempt import AttemptPlan
 from pytest_regcase.records.session import SessionRow, SessionSnapshot
 from pytest_regcase.records.words import Profile
 from pytest_regcase.session.plan import plan_case
+from pytest_regcase.session.revision import revision_of
 
 if TYPE_CHECKING:  # workers of xdist plan without SQLAlchemy
     from pytest_regcase.ledger.store import Ledger
@@ -166,12 +166,7 @@ def _agent_digests(project: Project, names: set[str]) -> tuple[dict[str, str], t
     digests: dict[str, str] = {}
     notices: list[str] = []
     for name in sorted(names & set(project.config.agents)):
-        revision = agent_digest(
-            project.root,
-            name,
-            project.config.agents[name],
-            [*project.config.cases, *project.config.fixtures, ".regcase"],
-        )
+        revision = revision_of(project, name)
         digests[name] = revision.digest
         if revision.notice is not None and revision.notice not in notices:
             notices.append(revision.notice)

@@ -32,7 +32,7 @@ def test_at_most_n_new_runs_a_case_counted_over_sessions(project: GateProject) -
     first.stdout.fnmatch_lines(
         [
             "regcase: profile nightly; 1 case, 1 check, 3 live runs",
-            "regcase: 3 live runs, at most 30 minutes one after another",
+            "regcase: 3 live runs, at most 30 min one after another",
             "cases/trial-37/case.toml::live::run-001 PASSED*",
             "cases/trial-37/case.toml::live::run-003 PASSED*",
         ]

@@ -85,7 +85,7 @@ def _opened(config: pytest.Config, asked: settings.Asked, termination: Terminati
         ledger.close()
         config.pluginmanager.register(Header(header), "regcase-header")
         return gate
-    gate.session_folder.mkdir(parents=True, exist_ok=True)
+    opening.make_session_folder(gate.project, gate.session_folder)
     controller = Controller(
         gate,
         ledger,

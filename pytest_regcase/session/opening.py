@@ -157,6 +157,14 @@ def sessions_folder(project: Project) -> Path:
     return project.root / ".regcase" / "sessions"
 
 
+def make_session_folder(project: Project, folder: Path) -> None:
+    """Make a session's folder; git is told to leave ours alone, as attempts hold repositories of their own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = project.root / ".regcase" / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("# Made by pytest-regcase: the ledger and what attempts left.\n*\n", encoding="utf-8")
+
+
 def new_session_id() -> str:
     """Return an id that sorts by time and that no other session has."""
     return f"{datetime.now(UTC):%Y%m%dt%H%M%S}-{secrets.token_hex(4)}"

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from pytest_regcase.case_files import load_simulations
-from pytest_regcase.config import Project, load_project
+from pytest_regcase.config import Project, RegcaseConfig, load_project
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.session import opening
 from pytest_regcase.session.unfinished import attempt_digests, unfinished_record
@@ -115,3 +115,15 @@ def test_an_unfinished_attempt_counts_under_the_digests_of_its_plan(tmp_path: Pa
     assert record.digests == attempt_digests(project, entry.loaded, simulation, entry.plans[1], opened.snapshot)
     assert (record.verdict, record.reason, record.try_number) == ("inconclusive", "worker-crashed", 2)
     assert record.key == entry.plans[1].key
+
+
+def test_git_leaves_our_folder_alone_and_a_file_of_the_users_stays(tmp_path: Path) -> None:
+    project = Project(root=tmp_path, config=RegcaseConfig())
+    folder = opening.sessions_folder(project) / "one"
+    opening.make_session_folder(project, folder)
+    ignore = tmp_path / ".regcase" / ".gitignore"
+    assert folder.is_dir()
+    assert ignore.read_text().splitlines()[-1] == "*"
+    ignore.write_text("!ledger.sqlite3\n")
+    opening.make_session_folder(project, opening.sessions_folder(project) / "two")
+    assert ignore.read_text() == "!ledger.sqlite3\n"

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from pytest_regcase.agents.placeholders import fill
@@ -78,12 +77,13 @@ def prepare(
     anthropic_base_url: str,
     api_key: str,
     model: str | None = None,
-    live_env: Mapping[str, str] = MappingProxyType({}),
+    live_env: Mapping[str, str] | None = None,
     runner_env: Mapping[str, str] | None = None,
 ) -> Launch:
     """Make the attempt's folders and return how to start the agent in them.
 
-    `live_env` holds the values of the agent's own `live_env` names; it is empty for any attempt that is not live.
+    `live_env` is where a live attempt takes the variables from that the agent's own `live_env` names; None for any
+    other attempt.
     `runner_env` is where PATH and the like come from, by default `os.environ`. A relative command is relative to
     `project_root`; a first word ``python`` is the Python that runs us.
     Raises UsageRefused for what the configuration asks in vain, MachineryError where the command is not there.
@@ -170,8 +170,8 @@ def _without_proxy(env: Mapping[str, str], base_urls: tuple[str, ...]) -> dict[s
     return {"NO_PROXY": hosts, "no_proxy": hosts}
 
 
-def _live_variables(config: AgentConfig, name: str, live_env: Mapping[str, str]) -> dict[str, str]:
-    if not live_env:
+def _live_variables(config: AgentConfig, name: str, live_env: Mapping[str, str] | None) -> dict[str, str]:
+    if live_env is None:
         return {}
     missing = [each for each in config.live_env if each not in live_env]
     if missing:

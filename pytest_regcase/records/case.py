@@ -316,6 +316,11 @@ class RegressionCase(Record):
         return self.observation.cause_status
 
     @property
+    def passes_through(self) -> bool:
+        """Whether the real supplier answers before the fault: such a run costs model calls."""
+        return self.replies is not None and self.replies.source == "pass-through"
+
+    @property
     def simulation_ids(self) -> tuple[str, ...]:
         """The ids of all simulations, in file order, each once."""
         return tuple(dict.fromkeys(each for one in self.hypotheses for each in one.simulations))

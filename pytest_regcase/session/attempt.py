@@ -18,7 +18,7 @@ from pytest_regcase.agents.placeholders import fill
 from pytest_regcase.agents.process import AgentProcess, run_cleanup
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import AgentConfig, Project
-from pytest_regcase.errors import ImportRefused, RegcaseError, UsageRefused
+from pytest_regcase.errors import ImportRefused, RegcaseError
 from pytest_regcase.importers.source import read_output
 from pytest_regcase.records.attempt import (
     AttemptPlan,
@@ -97,8 +97,7 @@ class _Begun:
     @property
     def passes_through(self) -> bool:
         """Whether the real supplier answers."""
-        replies = self.loaded.case.replies
-        return self.plan.kind == "live" or (replies is not None and replies.source == "pass-through")
+        return self.plan.kind == "live" or self.loaded.case.passes_through
 
     def inconclusive(self, why: InconclusiveReason, text: str, *, folder: str | None = None) -> AttemptRecord:
         return self.record(verdict="inconclusive", reason=why, says=text, folder=folder)
@@ -151,7 +150,7 @@ class _Attempt:
                 anthropic_base_url=supplier.anthropic_base_url,
                 api_key=f"sk-regcase-{secrets.token_hex(16)}",
                 model=self.config.model or DEFAULT_MODEL,
-                live_env=_named(self.config.live_env) if begun.plan.kind == "live" else {},
+                live_env=os.environ if begun.plan.kind == "live" else None,
                 project_root=begun.project.root,
             )
             if self.config.log is not None:
@@ -308,16 +307,6 @@ def _new_folder(session_folder: Path, begun: _Begun) -> Path:
             folder.mkdir(parents=True)
             return folder
     raise FileExistsError(f"{parent / name} and its 999 successors are taken")
-
-
-def _named(names: tuple[str, ...]) -> dict[str, str]:
-    unset = [name for name in names if name not in os.environ]
-    if unset:
-        raise UsageRefused(
-            f"Couldn't start a live attempt: live_env names {', '.join(unset)}, which is not set here.\n"
-            "Set it where the gate runs, or take it out of live_env."
-        )
-    return {name: os.environ[name] for name in names}
 
 
 def _summary(facts: WireFacts, observed: Observed) -> WireSummary:

@@ -103,7 +103,7 @@ def decide_session(
                 live=live[loaded.id].counting if loaded.id in live else (),
                 live_set_aside=live[loaded.id].set_aside if loaded.id in live else 0,
                 fix_is_of_another_ledger=fix is not None and fix.ledger_id != ledger.ledger_id,
-                costs_model_calls=_costs_model_calls(loaded) and snapshot.live_new == 0,
+                costs_model_calls=loaded.case.passes_through and snapshot.live_new == 0,
             )
         )
     accounted = {each.case_id for each in inputs} | set(problems)
@@ -196,8 +196,3 @@ def _kind(key: AttemptKey) -> ScenarioKind:
     if key.scenario == "control":
         return "control"
     return "live" if key.scenario == "live" else "simulation"
-
-
-def _costs_model_calls(loaded: LoadedCase) -> bool:
-    replies = loaded.case.replies
-    return replies is not None and replies.source == "pass-through"

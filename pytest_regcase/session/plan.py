@@ -28,7 +28,7 @@ def plan_case(
     agent = agent_config(project, name)
     _check_deadline(project, loaded, name, agent)
     plans: list[AttemptPlan] = []
-    if not _costs_model_calls(loaded) or snapshot.live_new > 0:
+    if not loaded.case.passes_through or snapshot.live_new > 0:
         plans.append(AttemptPlan(key=_key(loaded, name, "control"), kind="control"))
         for simulation_id in loaded.case.simulation_ids:
             plans.append(
@@ -89,11 +89,6 @@ def _live(project: Project, loaded: LoadedCase, name: str, snapshot: SessionSnap
 
 def _key(loaded: LoadedCase, agent: str, scenario: str) -> AttemptKey:
     return AttemptKey(case_id=loaded.id, agent=agent, scenario=scenario)
-
-
-def _costs_model_calls(loaded: LoadedCase) -> bool:
-    replies = loaded.case.replies
-    return replies is not None and replies.source == "pass-through"
 
 
 def _known(

@@ -211,3 +211,9 @@ def test_an_agent_without_a_work_tree_does_not_find_the_repository_around_it(tmp
         assert process.wait(30)
         assert process.exit.code == 128
     assert until(lambda: "not a git repository" in places.stderr.read_text())
+
+
+def test_a_live_attempt_with_nothing_set_is_refused_too(places: Places, tmp_path: Path) -> None:
+    config = AgentConfig(command=(DUMP,), live_env=("GITHUB_TOKEN",))
+    with pytest.raises(UsageRefused, match="GITHUB_TOKEN"):
+        prepared(places, tmp_path, config, live_env={})

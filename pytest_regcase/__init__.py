@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pytest_regcase.records.case import RegressionCase, Simulation
     from pytest_regcase.records.decision import GateDecision
     from pytest_regcase.records.trial import Trial
-    from pytest_regcase.rules.rerun import clean_reruns, upper_bound
+    from pytest_regcase.rules.binomial import upper_bound
+    from pytest_regcase.rules.rerun import clean_reruns
 
 __all__ = [
     "AgentRequest",
@@ -37,7 +38,7 @@ _HOMES = {
     "Simulation": "records.case",
     "Trial": "records.trial",
     "clean_reruns": "rules.rerun",
-    "upper_bound": "rules.rerun",
+    "upper_bound": "rules.binomial",
 }
 
 

@@ -19,7 +19,7 @@ from pytest_regcase.records.canonical import digest, digest_of
 from pytest_regcase.records.case import RegressionCase
 from pytest_regcase.records.trial import TranscriptLine
 from pytest_regcase.records.words import HypothesisClass, ScenarioKind
-from pytest_regcase.rules.rerun import proportion
+from pytest_regcase.rules.exact import proportion
 from pytest_regcase.toml_lines import Key, TomlFile, at_line, read_toml, shown, validate
 
 TRANSCRIPT = "recorded/transcript.jsonl"

@@ -8,11 +8,12 @@ from decimal import Decimal
 from pytest_regcase.records.decision import Claim, ScenarioResult
 from pytest_regcase.records.session import LiveRow
 from pytest_regcase.records.words import InconclusiveReason
+from pytest_regcase.rules.binomial import bound_text, upper_bound
 from pytest_regcase.rules.gate_checks import SAYS_WHY
 from pytest_regcase.rules.gate_inputs import CaseInputs
 from pytest_regcase.rules.independence import symptom_is_the_suppliers
 from pytest_regcase.rules.lifecycle import last_fix
-from pytest_regcase.rules.rerun import bound_text, risk_over_fixes, unchanged_probability, upper_bound
+from pytest_regcase.rules.rerun import risk_over_fixes, unchanged_probability
 from pytest_regcase.rules.sequential import SequentialResult, decide, history_of, outcome_of, plan_for
 
 

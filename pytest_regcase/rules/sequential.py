@@ -11,7 +11,8 @@ from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.session import LiveRow
 from pytest_regcase.records.words import AttemptVerdict
-from pytest_regcase.rules.rerun import Exact, clean_reruns
+from pytest_regcase.rules.exact import Exact
+from pytest_regcase.rules.rerun import clean_reruns
 
 RunOutcome = Literal["clean", "failed", "unknown", "passed-over"]
 """`unknown` proves nothing (inconclusive, not an independent draw); `passed-over` is skipped without harm, where

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_regcase.records.words import AttemptVerdict, Profile
+from pytest_regcase.rules.binomial import bound_text, upper_bound
 from pytest_regcase.rules.confirm import MOST_TRIES, check_result, wants_another
 from pytest_regcase.rules.gate import SEEN_TO_BE_WRONG, decide
-from pytest_regcase.rules.rerun import bound_text, clean_reruns, upper_bound
+from pytest_regcase.rules.rerun import clean_reruns
 from pytest_regcase.rules.sequential import Plan, RunOutcome, wanted_runs
 from pytest_regcase.rules.sequential import decide as read_runs
 from tests.rules.attempt_samples import a_case, a_fix, case_inputs, control, gate_inputs, live, simulation

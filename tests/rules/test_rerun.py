@@ -6,13 +6,8 @@ from pathlib import Path
 import pytest
 
 from pytest_regcase.errors import UsageRefused
-from pytest_regcase.rules.rerun import (
-    bound_text,
-    clean_reruns,
-    risk_over_fixes,
-    unchanged_probability,
-    upper_bound,
-)
+from pytest_regcase.rules.binomial import bound_text, upper_bound
+from pytest_regcase.rules.rerun import clean_reruns, risk_over_fixes, unchanged_probability
 
 
 @pytest.mark.parametrize(

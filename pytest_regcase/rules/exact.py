@@ -1,0 +1,56 @@
+"""Proportions as they were written: decimal strings, kept exact.
+
+Knows numbers between 0 and 1 and nothing of what they are the rate of.
+"""
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from pytest_regcase.errors import UsageRefused
+
+Exact = str | Decimal
+"""A proportion as it was written. A float is refused: 0.1 is not one tenth in binary."""
+
+MOST_DECIMALS = 100
+"""A proportion with more decimals is refused."""
+
+
+def proportion(value: Exact, name: str) -> Fraction:
+    """Return `value` as an exact fraction strictly between 0 and 1.
+
+    Raises:
+        UsageRefused: anything else; the text names `name`, says what was found and what to write instead.
+    """
+    if not isinstance(value, str | Decimal):
+        raise _refused(name, repr(value), f'write it as a decimal string, such as "{value}": a float is not exact')
+    try:
+        exact = Decimal(value)
+    except InvalidOperation:
+        exact = Decimal("nan")
+    if not exact.is_finite():
+        raise _refused(name, repr(str(value)), 'write a decimal number between 0 and 1, such as "0.10"')
+    if int(exact.as_tuple().exponent) < -MOST_DECIMALS:
+        raise _refused(name, f"{exact:.3e}", f"it has more than {MOST_DECIMALS} decimals; write it shorter")
+    if exact <= 0:
+        raise _refused(
+            name,
+            str(value),
+            "no number of clean runs rules out every failure; write the smallest one that matters",
+        )
+    if exact >= 1:
+        raise _refused(
+            name, str(value), 'that asks for no evidence at all; write a number below 1, such as "0.10"'
+        )
+    return Fraction(exact)
+
+
+def _refused(name: str, found: str, what_to_do: str) -> UsageRefused:
+    return UsageRefused(f"Couldn't use {name} = {found}: {what_to_do}.", slug="rate-out-of-range")
+
+
+def as_decimal(exact: Fraction) -> Decimal:
+    """Return a fraction as a decimal at the precision of the current decimal context.
+
+    The denominators here divide powers of ten, so it is exact where the caller's precision is high enough.
+    """
+    return Decimal(exact.numerator) / Decimal(exact.denominator)

@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from pytest_regcase.records.trial import Trial
     from pytest_regcase.rules.binomial import upper_bound
     from pytest_regcase.rules.rerun import clean_reruns
+    from pytest_regcase.supplier.in_process import Injection, inject
 
 __all__ = [
     "AgentRequest",
     "AttemptRecord",
     "GateDecision",
+    "Injection",
     "RegcaseError",
     "RegressionCase",
     "Simulation",
     "Trial",
     "clean_reruns",
+    "inject",
     "upper_bound",
 ]
 
@@ -33,11 +36,13 @@ _HOMES = {
     "AgentRequest": "agents.request",
     "AttemptRecord": "records.attempt",
     "GateDecision": "records.decision",
+    "Injection": "supplier.in_process",
     "RegcaseError": "errors",
     "RegressionCase": "records.case",
     "Simulation": "records.case",
     "Trial": "records.trial",
     "clean_reruns": "rules.rerun",
+    "inject": "supplier.in_process",
     "upper_bound": "rules.binomial",
 }
 

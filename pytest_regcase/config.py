@@ -4,6 +4,7 @@ Reads nothing but pyproject.toml and REGCASE_LEDGER; knows no case file, and sta
 """
 
 import difflib
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from pytest_regcase.errors import FileError, UsageRefused
 from pytest_regcase.records.base import Many, Record
@@ -20,7 +21,21 @@ from pytest_regcase.records.case import Rate
 from pytest_regcase.records.trial import ToolCall
 from pytest_regcase.toml_lines import Key, TomlFile, dotted, read_toml, shown, validate
 
+MOST_CONFIRM_RUNS = 10
+
+
+def _is_a_number_of_runs(value: object) -> object:
+    """Say what is allowed, also to somebody who looks for another policy here: the runner has this one only."""
+    if type(value) is not int or not 1 <= value <= MOST_CONFIRM_RUNS:
+        raise ValueError(
+            f"{json.dumps(value, default=str)} cannot be; allowed: 1 to {MOST_CONFIRM_RUNS}, the number of runs"
+            " that follow a failed check (the gate policies first, fixed:n,c and any-pass cannot be run yet)"
+        )
+    return value
+
+
 PositiveSeconds = Annotated[float, Field(gt=0)]
+ConfirmRuns = Annotated[int, BeforeValidator(_is_a_number_of_runs), Field(ge=1, le=MOST_CONFIRM_RUNS)]
 
 
 class ClosingReply(Record):
@@ -50,14 +65,15 @@ class AgentConfig(Record):
     log: str | None = None
     submits_by: Literal["file", "commit", "score", "answer"] | None = None
     deadline_seconds: PositiveSeconds = 90
-    """After the first faulted request."""
+    """After the first faulted request, by the agent's clock."""
     cap_seconds: PositiveSeconds = 600
-    """The whole attempt."""
+    """The whole attempt, by the agent's clock."""
     live_cap_seconds: PositiveSeconds | None = None
     revision_paths: Many[str] = ()
     model: str | None = None
     closing_reply: ClosingReply | None = None
     time_scale: Annotated[float, Field(ge=1)] = 1
+    """How many times as fast the agent's clock runs from the fault on; never in live attempts."""
     wrapper: Many[str] = ()
     cleanup: Many[str] = ()
     cost_per_attempt: float | None = None
@@ -96,14 +112,19 @@ class RegcaseConfig(Record):
     risk: Rate = "0.05"
     plan: str = "zero"
     rule: Literal["bounded", "fixed"] = "bounded"
-    comparison: Literal["fisher", "boschloo"] = "fisher"
-    min_sessions: int = 1
+    """`fixed`: the comparison with the baseline is compulsory beside the bound."""
+    comparison: Literal["fisher", "boschloo", "bayes"] = "fisher"
+    independence: Literal["fresh", "distinct", "off"] = "fresh"
+    min_sessions: Annotated[int, Field(ge=1)] = 1
+    """Sessions that the clean runs of a claim must come from."""
     attempts_spend: bool = False
+    """All fixes of a case together spend the risk, instead of each the whole of it."""
     flake_budget: Rate = "0.01"
     quarantine: Literal["manual", "auto"] = "manual"
-    max_quarantined: int = 3
-    confirm: Literal[2] = 2
-    claim_days: int = 14
+    max_quarantined: Annotated[int, Field(ge=0)] = 3
+    confirm: ConfirmRuns = 2
+    """Runs after a failed check."""
+    claim_days: Annotated[int, Field(ge=0)] = 14
     cost_per_attempt: float | None = None
     keep_attempts_days: int = 30
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
@@ -190,15 +211,23 @@ def read_config(toml: TomlFile) -> RegcaseConfig:
         for name, agent in config.agents.items()
         for key, says in _agent_problems(name, agent)
     ]
-    for table, rates in (((), config), (("limits",), config.limits)):
-        problems += [
-            toml.problem(
-                (place := ("tool", "regcase", *table, name)),
-                f'{dotted(place)} = "{value}"; allowed: more than 0 and less than 1',
-            )
-            for name in ("max_failure_rate", "risk")
-            if (value := getattr(rates, name)) is not None and not 0 < Decimal(value) < 1
-        ]
+    rates = {
+        ("max_failure_rate",): config.max_failure_rate,
+        ("risk",): config.risk,
+        ("flake_budget",): config.flake_budget,
+        ("limits", "max_failure_rate"): config.limits.max_failure_rate,
+        ("limits", "risk"): config.limits.risk,
+    }
+    problems += [
+        toml.problem(
+            (place := ("tool", "regcase", *name)),
+            f'{dotted(place)} = "{value}"; allowed: more than 0 and less than 1',
+        )
+        for name, value in rates.items()
+        if value is not None and not 0 < Decimal(value) < 1
+    ]
+    if not problems:
+        problems += _rule_problems(toml, config)
     if not config.cases:
         problems.append(
             toml.problem(("tool", "regcase", "cases"), "tool.regcase.cases is empty; allowed: at least one folder")
@@ -206,6 +235,16 @@ def read_config(toml: TomlFile) -> RegcaseConfig:
     if problems:
         raise FileError(problems)
     return config
+
+
+def _rule_problems(toml: TomlFile, config: RegcaseConfig) -> Iterator[str]:
+    """What the rules themselves refuse; asked only where every rate is one."""
+    from pytest_regcase.rules.plans import plan_for
+
+    try:
+        plan_for(config.plan, config.max_failure_rate, config.risk)
+    except UsageRefused as refused:
+        yield toml.problem(("tool", "regcase", "plan"), " ".join(refused.text.splitlines()))
 
 
 PLACEHOLDERS = (
@@ -243,11 +282,6 @@ def _agent_problems(name: str, agent: AgentConfig) -> Iterator[tuple[Key, str]]:
         yield ("command",), "command is empty; allowed: a program and its arguments"
     if agent.python is not None and not re.fullmatch(r"[\w.]+:[\w.]+", agent.python):
         yield ("python",), f'python = "{agent.python}"; allowed: "module:function"'
-    if agent.time_scale != 1:
-        yield (
-            ("time_scale",),
-            f"time_scale = {agent.time_scale:g} is not supported yet; allowed: 1 (the agent's clock is real time)",
-        )
     if agent.cap_seconds < agent.deadline_seconds:
         yield (
             ("cap_seconds" if "cap_seconds" in agent.model_fields_set else "deadline_seconds",),

@@ -68,6 +68,18 @@ def need_harness(module: str) -> None:
 
 
 @pytest.fixture(scope="session")
+def clock_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that gives an agent a clock of its own, built once; skips where it cannot be."""
+    from pytest_regcase.agents import clock
+    from pytest_regcase.errors import UsageRefused
+
+    try:
+        return clock.library(tmp_path_factory.mktemp("clock"))
+    except UsageRefused as refused:
+        pytest.skip(refused.text.splitlines()[0])
+
+
+@pytest.fixture(scope="session")
 def harness_python() -> str:
     """A Python that has the openai SDK, mini-swe-agent and Inspect: this one, or the test is skipped."""
     for module in ("openai", "minisweagent", "inspect_ai"):

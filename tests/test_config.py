@@ -101,10 +101,6 @@ class TestLedger:
             '2: python = "my_agent"; allowed: "module:function"',
         ),
         (
-            AGENT + "time_scale = 200\n",
-            "3: time_scale = 200 is not supported yet; allowed: 1 (the agent's clock is real time)",
-        ),
-        (
             AGENT + "time_scale = 0.5\n",
             "3: agents.default.time_scale = 0.5; allowed: 1 or more",
         ),
@@ -145,6 +141,65 @@ class TestLedger:
 def test_what_is_not_allowed_is_named(tmp_path: Path, text: str, says: str) -> None:
     (problem,) = problems(tmp_path, text)
     assert problem.replace(": tool.regcase.", ": ").startswith(f"pyproject.toml:{says}")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (
+            "confirm = 0",
+            "confirm: 0 cannot be; allowed: 1 to 10, the number of runs that follow a failed check (the gate"
+            " policies first, fixed:n,c and any-pass cannot be run yet)",
+        ),
+        ("confirm = 11", "confirm: 11 cannot be; allowed: 1 to 10, "),
+        ('confirm = "any-pass"', 'confirm: "any-pass" cannot be; allowed: 1 to 10, '),
+        ("confirm = true", "confirm: true cannot be; allowed: 1 to 10, "),
+        ("min_sessions = 0", "min_sessions = 0; allowed: 1 or more"),
+        ("claim_days = -1", "claim_days = -1; allowed: 0 or more"),
+        ("max_quarantined = -1", "max_quarantined = -1; allowed: 0 or more"),
+        ('independence = "some"', 'independence = "some"; allowed: "fresh", "distinct" or "off"'),
+        ('comparison = "z"', 'comparison = "z"; allowed: "fisher", "boschloo" or "bayes"'),
+        ('rule = "both"', 'rule = "both"; allowed: "bounded" or "fixed"'),
+        ('quarantine = "yes"', 'quarantine = "yes"; allowed: "manual" or "auto"'),
+        ('flake_budget = "0"', 'flake_budget = "0"; allowed: more than 0 and less than 1'),
+        ('flake_budget = "1.0"', 'flake_budget = "1.0"; allowed: more than 0 and less than 1'),
+    ],
+)
+def test_a_rule_that_cannot_be_is_named(tmp_path: Path, line: str, says: str) -> None:
+    (problem,) = problems(tmp_path, f"[tool.regcase]\n{line}\n")
+    assert problem.startswith(f"pyproject.toml:2: tool.regcase.{says}")
+
+
+def test_a_plan_that_there_is_none_of_is_refused_where_it_is_written(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, '[tool.regcase]\nplan = "sprt"\n')
+    assert problem.startswith("pyproject.toml:2: Couldn't use the plan 'sprt': ")
+    assert '"zero", "allow-one", "e-process" or "c:<n>"' in problem
+
+
+def test_every_rule_can_be_configured(tmp_path: Path) -> None:
+    lines = (
+        'plan = "c:2"',
+        'rule = "fixed"',
+        'comparison = "bayes"',
+        'independence = "distinct"',
+        "min_sessions = 3",
+        "attempts_spend = true",
+        'flake_budget = "0.02"',
+        'quarantine = "auto"',
+        "max_quarantined = 0",
+        "confirm = 10",
+        "claim_days = 0",
+    )
+    write(tmp_path, "\n".join(["[tool.regcase]", *lines]))
+    config = load_project(tmp_path).config
+    assert (config.plan, config.rule, config.comparison, config.independence) == (
+        "c:2",
+        "fixed",
+        "bayes",
+        "distinct",
+    )
+    assert (config.min_sessions, config.attempts_spend, config.confirm, config.claim_days) == (3, True, 10, 0)
+    assert (config.flake_budget, config.quarantine, config.max_quarantined) == ("0.02", "auto", 0)
 
 
 def test_text_of_shells_and_templates_is_no_placeholder(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import shutil
 import site
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -61,6 +61,8 @@ class Launch:
     """What `fill` replaces in this attempt; one without a value is not in it."""
     cleanup: tuple[str, ...] = ()
     """A command to run after the attempt, filled in; empty: none."""
+    clock: Mapping[str, str] = field(default_factory=dict)
+    """Variables that give the agent, and not the clean-up, a clock of its own; see `clock.py`."""
 
 
 def prepare(

@@ -67,7 +67,7 @@ class AgentProcess:
             process._tell(
                 {
                     "argv": list(launch.argv),
-                    "env": dict(launch.env),
+                    "env": {**launch.env, **launch.clock},
                     "cwd": str(launch.cwd),
                     "stdout": str(places.stdout),
                     "stderr": str(places.stderr),

@@ -21,6 +21,7 @@ from pytest_regcase.case_files.seal import observation_digest, seal_text
 from pytest_regcase.case_files.simulations import (
     LoadedSimulation,
     built_in_folder,
+    find_simulation,
     load_simulation,
     load_simulations,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "duplicate_ids",
     "find_case",
     "find_case_files",
+    "find_simulation",
     "inside",
     "json_schema",
     "load_case",

@@ -15,7 +15,7 @@ from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.canonical import canonical_json, digest_of
 from pytest_regcase.toml_lines import Key, TomlFile, dotted, places_of
 
-APPENDED = ("evidence", "fix", "closed", "reopened", "amendments")
+APPENDED = ("evidence", "fix", "closed", "reopened", "retired", "amendments")
 """The tables that are only ever added at the end of a case file."""
 
 _COMMITS_LOOKED_AT = 50

@@ -3,13 +3,14 @@
 Knows which faults are registered by name; imports none of them, and does not know what their settings mean.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_regcase.case_files.loading import check_version
 from pytest_regcase.config import Project
-from pytest_regcase.errors import FileError
+from pytest_regcase.errors import FileError, UnknownName
 from pytest_regcase.records.canonical import digest_of
 from pytest_regcase.records.case import Simulation
 from pytest_regcase.registry import names
@@ -53,6 +54,27 @@ def load_simulations(project: Project) -> dict[str, LoadedSimulation]:
     if problems:
         raise FileError(problems)
     return dict(sorted(found.items()))
+
+
+def find_simulation(project: Project, name: str) -> LoadedSimulation:
+    """Return the simulation with that id: a built-in one, or one of the project's.
+
+    Raises:
+        UnknownName: there is none.
+        FileError: its file holds something that is not allowed, or the id has two contents.
+    """
+    folders = {folder.resolve() for folder in (built_in_folder(), *project.fixture_folders)}
+    is_id = re.fullmatch("[a-z0-9][a-z0-9-]{0,99}", name) is not None
+    paths = [path for folder in folders if is_id and (path := folder / f"{name}.toml").is_file()]
+    if len(paths) == 1:
+        return load_simulation(paths[0])
+    # Reading them all tells two contents of one id apart from two copies.
+    known = load_simulations(project) if paths else {}
+    if name not in known:
+        raise UnknownName(
+            f"Couldn't find the simulation {name!r}: no fixture has that id.\n`regcase simulations` lists them."
+        )
+    return known[name]
 
 
 def load_simulation(path: Path) -> LoadedSimulation:

@@ -20,6 +20,11 @@ COMMANDS = {
     "seal": "Seal the observation of a case written by hand.",
     "doctor": "Check that an agent can be tested.",
     "fix": "Claim a fix of a case: live reruns count from here.",
+    "show": "Show a case, or every tool call that its replies drive.",
+    "simulations": "List the simulations that cases can name.",
+    "serve": "Start a supplier by hand, for any client in any language.",
+    "rule": "Say how many clean live runs close a case, and what they show.",
+    "budget": "Say how often cases may flake so that a suite stays green.",
     "schema": "Print the JSON Schema of a kind of file.",
 }
 """Command name -> its line in the overview. Each lives in the module of its name, under its name."""

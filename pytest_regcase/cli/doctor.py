@@ -24,7 +24,7 @@ def doctor(agent: str, as_json: bool) -> None:
     """Check that an agent can be tested: does it reach our port, and what does it show?
 
     Runs it twice with a built-in task: once it is answered, once its first request never is. Needs no model and
-    costs no money. Exit code 0 when the agent reached us in both runs, else 1.
+    costs no money. Exit code 0 when the agent reached us in both runs, and its time_scale reached it, else 1.
     """
     from pathlib import Path
 
@@ -33,11 +33,12 @@ def doctor(agent: str, as_json: bool) -> None:
 
     project = load_project(Path.cwd())
     if not as_json and agent in project.config.agents:  # where it is not, all that is to be said is that
-        seconds = project.config.agents[agent].deadline_seconds
+        config = project.config.agents[agent]
+        seconds = config.deadline_seconds / config.time_scale
         click.echo(f"Two attempts with agent {agent!r}; the second may take up to {seconds:g} s ...", err=True)
     diagnosis = diagnose(project, agent)
     click.echo(json.dumps(_document(diagnosis), indent=2) if as_json else "\n".join(_lines(diagnosis)))
-    if not diagnosis.reached:
+    if not diagnosis.reached or diagnosis.clock_missed is not None:
         raise SystemExit(1)
 
 
@@ -47,6 +48,8 @@ def _document(diagnosis: "Diagnosis") -> dict[str, Any]:
         "agent": diagnosis.agent,
         "reached": diagnosis.reached,
         "other_requests": list(diagnosis.other_requests),
+        "time_scale": diagnosis.time_scale,
+        "clock_missed": diagnosis.clock_missed,
         "wire": diagnosis.wire,
         "streaming": diagnosis.streaming,
         "startup_seconds": diagnosis.startup_seconds,
@@ -78,6 +81,13 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
         ),
         "When the first request is never answered:",
     ]
+    if diagnosis.clock_missed is not None:
+        return [*lines, *_clock_missed(diagnosis, diagnosis.clock_missed)]
+    if diagnosis.time_scale != 1:
+        took = diagnosis.silent.duration_seconds
+        lines += _wrapped(
+            f"its clock ran {diagnosis.time_scale:g} times as fast from then on; the run took {took:.1f} real seconds"
+        )
     if diagnosis.stopped_seconds is None and diagnosis.silent.exit.ended_by is None:
         why = diagnosis.silent.says or "it is not on the wire"
         lines += _wrapped(f"when it stopped cannot be said: {why}")
@@ -101,6 +111,19 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
     return [*lines, "What both runs left lies in", f"  {diagnosis.folder}"]
 
 
+def _clock_missed(diagnosis: "Diagnosis", why: str) -> list[str]:
+    return [
+        *_wrapped(f"time_scale = {diagnosis.time_scale:g} does not reach the agent: {why}."),
+        *_wrapped(
+            "No time-out of its client can be tested faster than it is. Start the agent's own program without what"
+            " takes the variables away (a container, env -i, sudo), or set time_scale = 1 in"
+            f" [tool.regcase.agents.{diagnosis.agent}] and give the agent short time-outs."
+        ),
+        "What both runs left lies in",
+        f"  {diagnosis.folder}",
+    ]
+
+
 def _wrapped(text: str) -> list[str]:
     return wrapped(text).splitlines()
 
@@ -113,7 +136,10 @@ def _not_reached(diagnosis: "Diagnosis") -> list[str]:
                 "reached our port: yes, but with no model request that we can answer: it asked for"
                 f" {', '.join(diagnosis.other_requests)}"
             ),
-            *_wrapped("We answer OpenAI chat completions (POST /chat/completions); set the agent to use them."),
+            *_wrapped(
+                "We answer OpenAI chat completions (POST /v1/chat/completions), OpenAI responses (POST"
+                " /v1/responses) and Anthropic messages (POST /v1/messages); set the agent to use one of them."
+            ),
             "  Then look at what it wrote:",
             f"    {diagnosis.folder}",
         ]
@@ -124,6 +150,7 @@ def _not_reached(diagnosis: "Diagnosis") -> list[str]:
         *(["  The last that it wrote to stderr:", *said] if said else []),
         "  Give the agent our address, in [tool.regcase.agents." + diagnosis.agent + "]:",
         '    env = { OPENAI_BASE_URL = "{openai_base_url}", OPENAI_API_KEY = "{api_key}" }',
+        '    env = { ANTHROPIC_BASE_URL = "{anthropic_base_url}", ANTHROPIC_API_KEY = "{api_key}" }',
         "  or as an argument of its command. Then look at what it wrote:",
         f"    {diagnosis.folder}",
     ]

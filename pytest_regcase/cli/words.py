@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 COLUMNS = 80
+_NO_BREAK = "\u00a0"
 
 
 class Words(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -36,8 +37,17 @@ class Words(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 def wrapped(text: str, *, first: str = "  ", further: str = "    ") -> str:
-    """Return `text` in lines of at most 80 columns; paths, options and other long words are never broken."""
-    return "\n".join(_lines(text.splitlines(), first, further))
+    """Return `text` in lines of at most 80 columns; paths, options and other long words are never broken.
+
+    A number and its percent sign stay together.
+    """
+    paragraphs = text.replace(" %", f"{_NO_BREAK}%").splitlines()
+    return "\n".join(_lines(paragraphs, first, further)).replace(_NO_BREAK, " ")
+
+
+def labelled(label: str, text: str) -> str:
+    """Return `text` in wrapped lines beside a label of at most nine characters."""
+    return wrapped(text, first=f"  {label:<9} ", further=" " * 12)
 
 
 def _lines(paragraphs: "Iterable[str]", first: str, further: str) -> "Iterable[str]":

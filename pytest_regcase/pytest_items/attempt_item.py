@@ -17,7 +17,7 @@ from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.pytest_items.stop_marks import StopMarks
 from pytest_regcase.records.attempt import AttemptPlan, AttemptRecord
 from pytest_regcase.records.words import AttemptVerdict
-from pytest_regcase.rules import confirm
+from pytest_regcase.rules import policies
 from pytest_regcase.session import attempt
 from pytest_regcase.session.opening import CaseEntry
 from pytest_regcase.session.unfinished import unfinished_record
@@ -59,7 +59,7 @@ class AttemptItem(pytest.Item):
         super().setup()
         self._record = None
         if self._plan.kind == "live":
-            stopped_by = self._stop_marks().stops(self._plan.key)
+            stopped_by = self._stop_marks().stops(self._plan.key, self._plan.stopped_by_failures)
             if stopped_by is not None:
                 pytest.skip(f"not run: run {stopped_by} recurred")
 
@@ -98,7 +98,7 @@ class AttemptItem(pytest.Item):
 
     def _repeats(self) -> pytest.MarkDecorator:
         # The empty lists and the zero keep --only-rerun, --rerun-except and --reruns-delay of the user's away.
-        most = 0 if self._plan.kind == "live" else confirm.MOST_TRIES - 1
+        most = 0 if self._plan.kind == "live" else policies.most_tries(self._gate.policy) - 1
         return pytest.mark.flaky(
             reruns=most, condition=_is_not_over, only_rerun=[], rerun_except=[], reruns_delay=0
         )
@@ -134,21 +134,35 @@ class AttemptItem(pytest.Item):
     def _show_live(self, record: AttemptRecord) -> None:
         if record.verdict == "clean":
             return
-        pass_over = self._loaded.case.expected_recovery.other_failures == "pass-over"
-        if record.verdict == "recurred" or (record.verdict == "failed-otherwise" and not pass_over):
-            self._stop_marks().set(self._plan.key)
+        if record.verdict in ("recurred", "failed-otherwise"):
+            allowed_by = self._what_allows(record)
+            if allowed_by is not None:
+                pytest.skip(f"{self._plan.key}: {record.verdict}, which {allowed_by} allows")
         standing = "the symptom came back" if record.verdict == "recurred" else "not clean"
         self._fail_or_skip(record, attempt_lines(record, standing))
+
+    def _what_allows(self, record: AttemptRecord) -> str | None:
+        """What lets the claim stand though this live run failed; None where it refutes the claim.
+
+        An item that fails makes the session red, also where the gate is not.
+        """
+        passes_over = self._loaded.case.expected_recovery.other_failures == "pass-over"
+        if record.verdict == "failed-otherwise" and passes_over:
+            return "the case"
+        marks = self._stop_marks()
+        marks.set(self._plan.key)
+        allows = len(marks.failed(self._plan.key.case_id)) < self._plan.stopped_by_failures
+        return f"plan {self._gate.project.config.plan}" if allows else None
 
     def _show_quarantined(self, record: AttemptRecord) -> None:
         if record.verdict not in _GOOD:
             self._fail_or_skip(record, attempt_lines(record, "quarantined"))
 
     def _show_check(self, record: AttemptRecord) -> None:
-        if self._gate.confirms and confirm.wants_another(self._tries):
+        if self._gate.confirms and policies.wants_another(self._gate.policy, self._tries):
             # Presented as failed whatever this try showed: rerunfailures repeats only what failed.
             raise ShownFailure(attempt_lines(record, "another try follows"), more=True)
-        result = confirm.check_result(self._tries, crashed=self._tries_lost_to_crashes > 0)
+        result = policies.check_result(self._gate.policy, self._tries, crashed=self._tries_lost_to_crashes > 0)
         if result in ("passed", "flaky"):
             return
         if result == "inconclusive":

@@ -11,8 +11,10 @@ from pytest_regcase.case_files import LoadedSimulation
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptPlan
 from pytest_regcase.records.session import SessionSnapshot
+from pytest_regcase.rules.policies import Policy
 from pytest_regcase.session import opening
 from pytest_regcase.session.opening import CaseEntry
+from pytest_regcase.session.rules_in_force import gate_policy
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,11 @@ class GateRun:
     entries: tuple[CaseEntry, ...]
     confirms: bool
     """Whether a failed check can be repeated (pytest-rerunfailures is loaded)."""
+
+    @cached_property
+    def policy(self) -> Policy:
+        """How many tries a check gets."""
+        return gate_policy(self.project)
 
     @property
     def session_folder(self) -> Path:

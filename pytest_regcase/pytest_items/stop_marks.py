@@ -17,14 +17,18 @@ class StopMarks:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / str(key.run)).touch()
 
-    def stops(self, key: AttemptKey) -> int | None:
-        """Return the lowest run that stops this one; None when it is to be made.
+    def stops(self, key: AttemptKey, failures: int = 1) -> int | None:
+        """Return the run that stops this one, as the last of so many failed ones; None when it is to be made.
 
-        Runs with a lower number than the recurrence are still made, so that the decision, which reads runs in
-        number order, does not depend on which worker was faster.
+        Runs with a lower number than that one are still made, so that the decision, which reads runs in number
+        order, does not depend on which worker was faster.
         """
+        below = [run for run in self.failed(key.case_id) if run < key.run]
+        return below[failures - 1] if len(below) >= failures else None
+
+    def failed(self, case_id: str) -> list[int]:
+        """Return the numbers of the runs of this case that failed so far, lowest first."""
         try:
-            stopped_by = min((int(each.name) for each in (self._folder / key.case_id).iterdir()), default=None)
+            return sorted(int(each.name) for each in (self._folder / case_id).iterdir())
         except FileNotFoundError:
-            return None
-        return stopped_by if stopped_by is not None and stopped_by < key.run else None
+            return []

@@ -46,6 +46,8 @@ class AttemptPlan(Record):
     hypothesis: HypothesisClass | None = None
     planned_total: int = Field(default=1, ge=1)
     """How many attempts of this scenario the session plans (live: how many the rule needs in all)."""
+    stopped_by_failures: int = Field(default=1, ge=1)
+    """Live: so many failed runs of this session with lower numbers refute the claim, and this one is not made."""
 
 
 class Digests(Record):
@@ -81,6 +83,8 @@ class WireSummary(Record):
     first_fault_seconds: float | None = None
     stopped_seconds: float | None = None
     time_scale: float = 1
+    """How many times as fast as real time the agent's clock ran, from the fault on; all seconds here are the
+    agent's. `AttemptRecord.duration_seconds` is real time."""
 
 
 class TrialSummary(Record):

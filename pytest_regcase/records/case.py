@@ -204,6 +204,14 @@ class Reopened(Record):
     why: Sentence
 
 
+class Retired(Record):
+    """The case is out of service: from here on it is listed, and neither run nor judged."""
+
+    at: datetime
+    by: Sentence
+    why: Sentence
+
+
 class Amendment(Record):
     """A recorded change of something sealed or guarded."""
 
@@ -253,6 +261,7 @@ class RegressionCase(Record):
     fix: Many[Fix] = ()
     closed: Many[Closed] = ()
     reopened: Many[Reopened] = ()
+    retired: Many[Retired] = ()
     amendments: Many[Amendment] = ()
 
     @model_validator(mode="before")

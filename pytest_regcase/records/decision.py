@@ -46,27 +46,53 @@ class ScenarioResult(Record):
     """Why inconclusive or not run, in words."""
 
 
+ClaimKind = Literal["none", "BOUNDED", "IMPROVED", "FIXED", "NOT REPRODUCED"]
+"""BOUNDED: the rate is below the stated one. IMPROVED: it fails less than its baseline. FIXED: both.
+NOT REPRODUCED: nothing failed in the baseline, so only BOUNDED may ever be claimed, and it is not yet."""
+
+
 class Claim(Record):
     """Where the rerun rule stands for a case."""
 
-    kind: Literal["none", "BOUNDED"] = "none"
+    kind: ClaimKind = "none"
+    settled: bool = False
+    """Everything that the rule in force asks for is there."""
+    lacks: Many[str] = ()
+    """What the rule asks for beyond clean runs and what is not there, in words."""
+    plan: str = "zero"
+    rule: Literal["bounded", "fixed"] = "bounded"
     need: int
+    need_from: str = ""
+    """How `need` was got, in one line."""
     clean: int
+    failures: int = 0
+    """Failed runs that the plan allows, among those that were read."""
     fresh: int
     distinct: int
     sessions: int
     bound: str | None = None
     """Exact upper bound on the recurrence rate at `risk`, as a decimal string."""
     risk: str
+    """Of this claim, as a decimal string; with `attempts_spend` this fix's share of the stated risk."""
     max_rate: str
     """The rate that `need` clean runs rule out at `risk`, as a decimal string."""
+    p_value: str | None = None
+    """Of the comparison with the baseline, as a decimal string, rounded up; None: nothing to compare."""
+    compared: str | None = None
+    """What the comparison says, with the test and the counts that the p-value comes from."""
     would_pass_unchanged: str | None = None
     """How likely `need` clean runs are if the baseline's rate still holds, as a decimal string."""
     fix_number: int
     risk_over_fixes: str | None = None
+    """That at least one of all fixes so far is claimed though none changed anything, as a decimal string."""
+    attempts_spend: bool = False
+    """Whether all fixes together spend the stated risk, instead of each the whole of it."""
+    independence: Literal["fresh", "distinct", "off"] = "fresh"
     refuted_by_run: int | None = None
     missing: Many[int] = ()
     """Run numbers below the highest one (or the refuting one) that have no conclusive, fresh run."""
+    warnings: Many[str] = ()
+    """What the numbers do not show."""
 
 
 class CaseResult(Record):

@@ -19,8 +19,17 @@ class Delivery(Record):
     """Bytes of an answer that the fault sends: none at all, a whole HTTP answer, or a part of one."""
     status: int | None = None
     """The HTTP status of that answer."""
-    then: Literal["answered", "held", "closed", "killed"]
-    """What follows: nothing more; the connection is held in silence; it is closed; the process is killed."""
+    then: Literal["answered", "held", "closed", "killed", "refused"]
+    """What follows: nothing more; the connection is held in silence, or while parts of the answer trickle; it is
+    closed; the process is killed; the connection ends and the port refuses further ones."""
+    how: Literal["fin", "rst"] | None = None
+    """How the connection ends, where we end it; None: either way."""
+    body: Literal["any", "none", "some", "repeated"] = "any"
+    """What of a body goes out: a head alone, at least one part, or parts again and again."""
+    not_before_seconds: float | None = None
+    """Before that much time after the request no byte goes out; a client that lets go earlier has met it too."""
+    out_of_memory: bool = False
+    """The log must show that memory ran out: a kernel kill that a cgroup counted, or an allocation that failed."""
 
 
 class NotApplicable(Record):
@@ -30,15 +39,16 @@ class NotApplicable(Record):
 
 
 class SentReply(Record):
-    """One complete healthy reply that the supplier sent in the main conversation."""
+    """One healthy reply that the supplier sent in the main conversation, or what a fault sent of one."""
 
     step: int
-    origin: Literal["replay", "script", "upstream", "filler"]
+    origin: Literal["replay", "script", "upstream", "filler", "fault"]
     text: str | None = None
     tool_calls: Many[ToolCall] = ()
     after_fault: bool = False
     unfinished: bool = False
-    """Sent in part only (cut, stalled): it may not stand as an answer."""
+    """Sent in part only (cut, stalled, without its end): it may not stand as an answer. What a fault sends whole
+    is no reply but one of `fault_texts`."""
 
 
 class WireFacts(Record):
@@ -75,12 +85,15 @@ class WireFacts(Record):
     """Every recorded reply was sent and the agent asked on the prefix."""
     replies: Many[SentReply] = ()
     fault_texts: Many[str] = ()
-    """Texts that the fault itself sent (an empty answer is ""), so that provenance can account for them."""
+    """Whole texts that the fault itself sent (an empty answer is ""), so that provenance can account for them."""
     upstream_ids: Many[str] = ()
     upstream_failures: Many[str] = ()
     """Live: answers of the real supplier that failed (status, closed, timed out), in words."""
     server_gone: bool = False
-    """The supplier process was killed: later connects leave no trace with us."""
+    """The supplier process was killed, or refuses connections: later connects leave no trace with us."""
+    memory: Literal["kernel-kill", "address-space"] | None = None
+    """How memory ran out, where the log shows that it did: the kernel killed the supplier, as its cgroup counted;
+    or an allocation failed at a limit of its address space, and no kernel kill is claimed."""
 
 
 WireEvent = dict[str, Any]

@@ -98,7 +98,7 @@ def stop_within_seconds(expected: ExpectedRecovery, observed: Observed) -> Findi
     }
     if stop.seconds is not None:
         after = {"let-go": "", "process-end": " (the end of its process)"}.get(stop.how, "")
-        says = f"stopped {stop.seconds:.1f} s after the first faulted request{after}; {allowed:g} s are allowed"
+        says = f"stopped {_spelt(stop.seconds)} after the first faulted request{after}; {allowed:g} s are allowed"
         return _finding(name, "kept" if stop.seconds <= allowed else "broken", says, **facts)
     if stop.watched_seconds is None:
         return _finding(name, "not-observable", "no request was faulted", **facts)
@@ -106,7 +106,7 @@ def stop_within_seconds(expected: ExpectedRecovery, observed: Observed) -> Findi
         says = "it wrote its final status, but when it last asked a supplier that was gone is not seen"
         return _finding(name, "not-observable", says, **facts)
     doing = "still waiting for an answer" if stop.how == "still-waiting" else "still running"
-    says = f"{doing} {stop.watched_seconds:.1f} s after the first faulted request; {allowed:g} s are allowed"
+    says = f"{doing} {_spelt(stop.watched_seconds)} after the first faulted request; {allowed:g} s are allowed"
     return _finding(name, "broken" if stop.watched_seconds > allowed else "not-observable", says, **facts)
 
 
@@ -298,6 +298,13 @@ def _allowed(number: int) -> str:
 
 def _plural(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _spelt(seconds: float) -> str:
+    """Return a duration in seconds; in hours as well, from one on."""
+    minutes = round(seconds / 60)
+    hours = f" ({minutes // 60} h {minutes % 60} min)" if minutes >= 60 else ""
+    return f"{seconds:.1f} s{hours}"
 
 
 def _rounded(seconds: float | None) -> float | None:

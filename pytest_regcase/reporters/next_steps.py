@@ -33,6 +33,7 @@ def _steps(decision: GateDecision) -> Iterator[Step]:
             and claim is not None
             and claim.clean < claim.need
             and not claim.refuted_by_run
+            and case.case_id not in by_code.get("other-ledger", [])
         ):
             runs = claim.need - claim.clean
             yield Step(
@@ -67,6 +68,12 @@ _STEPS = {
     ),
     "not-run": Step("run what was left out; options such as -k, -x, --lf and paths leave checks out"),
     "nothing-selected": Step("there is no case here yet, or none was selected", "regcase new --from-trial PATH"),
+    "other-ledger": Step(
+        "run where the ledger is that the fix was claimed on; if it is lost, claim the fix again and count anew",
+        "regcase fix {case}",
+    ),
+    "flaky-over-budget": Step("repair the flaky check, or let its owner set the case aside with [quarantine]"),
+    "drift-alarm": Step("see what changed since the check began to fail more often, in the agent or around it"),
     "claim-overdue": Step("make the missing live runs, or say in the case why the claim is kept open"),
     "quarantine-expired": Step("repair the case, or let its owner renew or remove [quarantine] in its file"),
     "too-many-quarantined": Step("repair a quarantined case before another one is set aside"),

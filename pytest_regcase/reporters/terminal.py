@@ -47,7 +47,7 @@ def summary_lines(
     sections = [
         _table(decision, width, colour=colour),
         _scenarios("What broke", ("broken",), decision, by_scenario, width),
-        _scenarios("Flaky: failed once, then passed both confirm runs", ("flaky",), decision, by_scenario, width),
+        _scenarios(_flaky_title(decision.policy), ("flaky",), decision, by_scenario, width),
         _scenarios("What proved nothing", ("inconclusive",), decision, by_scenario, width),
         _claims(decision, width),
         _quarantined(decision, width),
@@ -55,6 +55,14 @@ def summary_lines(
         _reasons(decision, width, colour=colour),
     ]
     return [line for section in sections if section for line in (*section, "")][:-1]
+
+
+def _flaky_title(policy: str) -> str:
+    name, _, runs = policy.partition(":")
+    if name != "confirm":
+        return f"Flaky: failed, and not red under {policy}"
+    which = {"1": "the confirm run", "2": "both confirm runs"}.get(runs, f"all {runs} confirm runs")
+    return f"Flaky: failed once, then passed {which}"
 
 
 def _table(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
@@ -67,7 +75,7 @@ def _table(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
         for scenario in case.scenarios:
             lines.extend(_row(case, scenario, name_width, width, colour=colour))
         if not case.scenarios:
-            lines.append("  nothing was planned")
+            lines.append("  not run any more" if case.state == "retired" else "  nothing was planned")
     for each in decision.reasons:
         if each.code == "invalid-case":
             lines.extend(wrapped(each.case_id or "", width, then="    "))
@@ -176,29 +184,46 @@ def _claims(decision: GateDecision, width: int) -> list[str]:
 
 
 def _claim(case_id: str, claim: Claim) -> Iterator[str]:
-    yield f"{case_id}, fix {claim.fix_number}: {claim.clean} of {claim.need} clean live runs{_stopped(claim)}"
+    allowed = f", {_many(claim.failures, 'failed run')} that plan {claim.plan} allows" if claim.failures else ""
+    where = f"{claim.clean} of {claim.need} clean live runs{allowed}{_stopped(claim)}"
+    yield f"{case_id}, fix {claim.fix_number}: {where}"
     if claim.refuted_by_run is not None:
         return
-    left = 1 - Decimal(claim.max_rate)
-    yield (
-        f"{claim.need} rule out a {_percent(claim.max_rate)} rate at {_percent(claim.risk)} risk:"
-        f" {left}^{claim.need} = {left**claim.need:.4f}"
-    )
-    if claim.kind == "BOUNDED":
-        yield f"BOUNDED: failure rate below {_percent(claim.max_rate)}, upper bound {claim.bound}"
-    elif claim.bound is not None:
-        yield f"upper bound so far, at this look only: {claim.bound}"
+    yield claim.need_from
+    yield from _claimed(claim)
+    if claim.compared is not None:
+        yield f"beside the baseline: {claim.compared}"
     if claim.clean:
         yield f"fresh draws {claim.fresh}, distinct transcripts {claim.distinct}, sessions {claim.sessions}"
     if claim.missing:
         named = ", ".join(str(each) for each in claim.missing[:5])
         more = f" and {len(claim.missing) - 5} more" if len(claim.missing) > 5 else ""
         yield f"to be made again, since they proved nothing: run {named}{more}"
+    for each in claim.lacks:
+        yield f"not there yet: {each}"
     if claim.would_pass_unchanged is not None:
         percent = float(claim.would_pass_unchanged) * 100
         yield f"if nothing had changed, {claim.need} clean runs would still happen {percent:.2g} % of the time"
-    if claim.fix_number > 1 and claim.risk_over_fixes is not None:
-        yield f"risk that one of {claim.fix_number} fixes passes by luck: {_percent(claim.risk_over_fixes)}"
+    if claim.risk_over_fixes is not None:
+        one = "this fix" if claim.fix_number == 1 else f"one of {claim.fix_number} fixes"
+        yield f"risk that {one} passes by luck: {_percent(claim.risk_over_fixes)}"
+    for each in claim.warnings:
+        yield f"note: {each}"
+
+
+def _claimed(claim: Claim) -> Iterator[str]:
+    """The word for what is shown so far, and the bound that goes with it."""
+    below = f"failure rate below {_percent(claim.max_rate)}, upper bound {claim.bound}"
+    if claim.kind == "BOUNDED":
+        yield f"BOUNDED: {below}"
+    elif claim.kind == "FIXED":
+        yield f"FIXED: {below}, and it fails less than before"
+    elif claim.kind != "none":
+        what = "it fails less than before" if claim.kind == "IMPROVED" else "nothing failed in the baseline"
+        yield f"{claim.kind}: {what}; the rate is not bounded yet"
+    if claim.bound is not None and claim.kind not in ("BOUNDED", "FIXED"):
+        worst = ", what proved nothing taken as failed" if claim.missing else ""
+        yield f"upper bound so far, at this look only{worst}: {claim.bound}"
 
 
 def _percent(rate: str) -> str:

@@ -4,10 +4,16 @@ Knows counts and proportions. scipy is imported inside the branches that need it
 with no failure the bound is the closed form 1 - risk^(1/n).
 """
 
+import math
 from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
 
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.rules.exact import Exact, as_decimal, proportion
+
+_DIGITS = 50
+_NOISE = Decimal("1e-12")
+"""What lies behind the twelfth decimal is arithmetic and none of a bound."""
 
 
 def probability_at_most(failures: int, attempts: int, rate: float) -> float:
@@ -20,11 +26,25 @@ def probability_at_most(failures: int, attempts: int, rate: float) -> float:
         raise ValueError(f"no binomial distribution has {attempts} attempts with rate {rate}")
     if failures < 0:
         return 0.0
-    if failures >= attempts or rate == 0:
-        return 1.0
     from scipy.special import bdtr
 
-    return float(bdtr(failures, attempts, rate))
+    return float(bdtr(min(failures, attempts), attempts, rate))
+
+
+def rules_out(failures: int, attempts: int, max_rate: Exact, risk: Exact) -> bool:
+    """Say whether `failures` of `attempts` rule out a rate of `max_rate` or more: P(X <= k) <= `risk`, ties exact.
+
+    One look at a number of attempts that was fixed beforehand, with the number of failures that it allows.
+
+    Raises:
+        UsageRefused: a rate or risk that is not strictly between 0 and 1, or counts that cannot be.
+    """
+    rate = proportion(max_rate, "max_failure_rate")
+    alpha = proportion(risk, "risk")
+    _check_counts(failures, attempts)
+    fail, clean = rate.numerator, rate.denominator - rate.numerator
+    ways = sum(math.comb(attempts, k) * fail**k * clean ** (attempts - k) for k in range(failures + 1))
+    return Fraction(ways, rate.denominator**attempts) <= alpha
 
 
 def lower_bound(failures: int, attempts: int, risk: Exact) -> Decimal:
@@ -60,7 +80,7 @@ def upper_bound(failures: int, attempts: int, risk: Exact) -> Decimal:
         return Decimal(1)
     if failures == 0:
         with localcontext() as context:
-            context.prec = 50
+            context.prec = _DIGITS
             return 1 - as_decimal(alpha) ** (Decimal(1) / attempts)
     from scipy.special import betainccinv
 
@@ -69,8 +89,10 @@ def upper_bound(failures: int, attempts: int, risk: Exact) -> Decimal:
 
 def bound_text(bound: Decimal, places: int = 4) -> str:
     """Return `bound` as a decimal string, rounded up: a bound that is printed too low would claim too much."""
-    settled = bound.quantize(Decimal("1e-12"))
-    return str(settled.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING))
+    with localcontext() as context:
+        settled = bound.quantize(_NOISE)
+        context.rounding = ROUND_CEILING
+        return f"{settled:.{places}f}"
 
 
 def _check_counts(failures: int, attempts: int) -> None:

@@ -3,6 +3,7 @@
 Knows numbers between 0 and 1 and nothing of what they are the rate of.
 """
 
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -14,6 +15,8 @@ Exact = str | Decimal
 MOST_DECIMALS = 100
 """A proportion with more decimals is refused."""
 
+_SMALLEST_CHANCE = Decimal("0.000001")
+
 
 def proportion(value: Exact, name: str) -> Fraction:
     """Return `value` as an exact fraction strictly between 0 and 1.
@@ -23,11 +26,8 @@ def proportion(value: Exact, name: str) -> Fraction:
     """
     if not isinstance(value, str | Decimal):
         raise _refused(name, repr(value), f'write it as a decimal string, such as "{value}": a float is not exact')
-    try:
-        exact = Decimal(value)
-    except InvalidOperation:
-        exact = Decimal("nan")
-    if not exact.is_finite():
+    exact = finite(value)
+    if exact is None:
         raise _refused(name, repr(str(value)), 'write a decimal number between 0 and 1, such as "0.10"')
     if int(exact.as_tuple().exponent) < -MOST_DECIMALS:
         raise _refused(name, f"{exact:.3e}", f"it has more than {MOST_DECIMALS} decimals; write it shorter")
@@ -44,6 +44,15 @@ def proportion(value: Exact, name: str) -> Fraction:
     return Fraction(exact)
 
 
+def finite(value: object) -> Decimal | None:
+    """Return a decimal string or Decimal as its number; None for anything else: a float, text, infinity."""
+    if isinstance(value, str | Decimal):
+        with suppress(InvalidOperation):
+            number = Decimal(value)
+            return number if number.is_finite() else None
+    return None
+
+
 def _refused(name: str, found: str, what_to_do: str) -> UsageRefused:
     return UsageRefused(f"Couldn't use {name} = {found}: {what_to_do}.", slug="rate-out-of-range")
 
@@ -54,3 +63,16 @@ def as_decimal(exact: Fraction) -> Decimal:
     The denominators here divide powers of ten, so it is exact where the caller's precision is high enough.
     """
     return Decimal(exact.numerator) / Decimal(exact.denominator)
+
+
+def percent(value: Exact) -> str:
+    """Return a proportion as it is read, without trailing zeros: ``10 %``, ``0.1 %``."""
+    return f"{(Decimal(value) * 100).normalize():f} %"
+
+
+def chance(value: Decimal) -> str:
+    """Return a chance as a decimal string with two significant digits, never 0 for what is only unlikely.
+
+    For display: it is rounded to the nearest, so nothing may be decided on it.
+    """
+    return f"{max(value, _SMALLEST_CHANCE):.2g}" if value else "0"

@@ -10,6 +10,8 @@ from pytest_regcase.records.decision import CaseResult, GateDecision, Reason
 from pytest_regcase.records.words import Decision
 from pytest_regcase.rules.gate_case import case_result
 from pytest_regcase.rules.gate_inputs import GateInputs
+from pytest_regcase.rules.policies import policy_for, what_it_hides
+from pytest_regcase.rules.quarantine import most_quarantined
 
 SEEN_TO_BE_WRONG = frozenset(
     {
@@ -18,13 +20,13 @@ SEEN_TO_BE_WRONG = frozenset(
         "recurred",
         "failed-otherwise",
         "case-regressed",
+        "flaky-over-budget",
+        "drift-alarm",
         "quarantine-expired",
         "too-many-quarantined",
     }
 )
 """Reasons that make a red decision `fail`; every other red reason is a check that did not happen: `unproven`."""
-
-QUARANTINED_SHARE_PERCENT = 5
 
 
 def decide(inputs: GateInputs) -> GateDecision:
@@ -32,6 +34,9 @@ def decide(inputs: GateInputs) -> GateDecision:
 
     Equal inputs give equal bytes: no clock, session id or duration goes in, nor what lies behind the first
     recurrence.
+
+    Raises:
+        UsageRefused: a policy, a rule or a budget that there is none of; it names what is allowed.
     """
     reasons: list[Reason] = [
         Reason(code="invalid-case", case_id=case_id, text=text.strip()) for case_id, text in inputs.invalid.items()
@@ -45,6 +50,7 @@ def decide(inputs: GateInputs) -> GateDecision:
     return GateDecision(
         decision=_decision(reasons),
         profile=inputs.profile,
+        policy=policy_for(inputs.policy).name,
         reasons=tuple(sorted(reasons, key=_order)),
         cases=tuple(sorted(results, key=lambda each: each.case_id)),
     )
@@ -63,17 +69,22 @@ def _over_all(inputs: GateInputs, results: Sequence[CaseResult]) -> list[Reason]
         reasons.append(Reason(code="nothing-selected", text="no check was selected, so nothing is shown"))
     elif planned and not any(check.tries for check in planned):
         reasons.append(Reason(code="nothing-run", text="no check was run, so nothing is shown"))
-    if results and all(each.quarantined for each in results):
-        reasons.append(Reason(code="all-quarantined", text="every case is quarantined, so nothing gates"))
+    in_service = [each for each in results if each.state != "retired"]
+    if results and all(each.quarantined for each in in_service):
+        out = "quarantined" if len(in_service) == len(results) else "quarantined or retired"
+        reasons.append(Reason(code="all-quarantined", text=f"every case is {out}, so nothing gates"))
     if inputs.interrupted:
         reasons.append(Reason(code="interrupted", text="the session was interrupted before its end"))
-    reasons.extend(_quarantine_share(inputs, results))
+    reasons.extend(_quarantine_share(inputs, in_service))
+    hidden = what_it_hides(policy_for(inputs.policy))
+    if hidden is not None:
+        reasons.append(Reason(code="any-pass", text=hidden, red=False))
     return reasons
 
 
 def _quarantine_share(inputs: GateInputs, results: Sequence[CaseResult]) -> list[Reason]:
     quarantined = sum(each.quarantined for each in results)
-    most = max(inputs.max_quarantined, len(results) * QUARANTINED_SHARE_PERCENT // 100)
+    most = most_quarantined(len(results), inputs.max_quarantined)
     if quarantined <= most:
         return []
     return [

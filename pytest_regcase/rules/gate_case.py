@@ -3,19 +3,28 @@
 Pure. Knows one case at a time; rules.gate puts cases together.
 """
 
-from pytest_regcase.records.decision import CaseResult, Reason, ScenarioResult
+from collections.abc import Iterator
+
+from pytest_regcase.records.decision import CaseResult, Claim, Reason, ScenarioResult
 from pytest_regcase.records.words import CaseState
+from pytest_regcase.rules.claim_plan import shown_risk
 from pytest_regcase.rules.gate_checks import SAYS_WHY, check_scenario
+from pytest_regcase.rules.gate_flake import flake_reasons
 from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs
 from pytest_regcase.rules.gate_live import LiveStanding, live_scenario, live_standing
+from pytest_regcase.rules.independence import counting_draws
 from pytest_regcase.rules.lifecycle import case_state, in_utc, last_fix
+from pytest_regcase.rules.policies import Policy, policy_for
 
 
 def case_result(case: CaseInputs, inputs: GateInputs) -> tuple[CaseResult, list[Reason]]:
-    """Return how the case came out and its reasons; those of a quarantined case are never red by themselves."""
+    """Return how the case came out and its reasons; those of a quarantined or retired case are never red by
+    themselves.
+    """
     live = live_standing(case)
+    policy = policy_for(inputs.policy)
     state = case_state(case.case, recurred=live.recurred)
-    scenarios = _checks(case)
+    scenarios = _checks(case, policy)
     shown = live_scenario(case, live)
     result = CaseResult(
         case_id=case.case_id,
@@ -24,8 +33,11 @@ def case_result(case: CaseInputs, inputs: GateInputs) -> tuple[CaseResult, list[
         scenarios=(*scenarios, *([shown] if shown is not None else [])),
         claim=live.claim,
     )
+    if state == "retired":
+        return result, [_retired(case)]
     reasons = [
-        *(reason for scenario in scenarios for reason in _check_reasons(case.case_id, scenario)),
+        *(reason for scenario in scenarios for reason in _check_reasons(case.case_id, scenario, policy)),
+        *flake_reasons(case, scenarios, inputs),
         *_not_run(case, live),
         *_live_reasons(case, live, state, inputs),
     ]
@@ -35,29 +47,32 @@ def case_result(case: CaseInputs, inputs: GateInputs) -> tuple[CaseResult, list[
     return result, reasons
 
 
-def _checks(case: CaseInputs) -> tuple[ScenarioResult, ...]:
+def _checks(case: CaseInputs, policy: Policy) -> tuple[ScenarioResult, ...]:
     control = next((each for each in case.checks if each.kind == "control"), None)
-    control_result = None if control is None else check_scenario(control)
+    control_result = None if control is None else check_scenario(control, policy)
     # A control that was made and did not finish; one that was not run is a reason of its own and says nothing
     # here.
     failed = control_result is not None and control_result.run > 0 and control_result.result != "passed"
     return tuple(
-        check_scenario(each, control_failed=failed and each.kind == "simulation")
+        check_scenario(each, policy, control_failed=failed and each.kind == "simulation")
         for each in case.checks
         if each.kind != "live"
     )
 
 
-def _check_reasons(case_id: str, scenario: ScenarioResult) -> list[Reason]:
+def _check_reasons(case_id: str, scenario: ScenarioResult, policy: Policy) -> list[Reason]:
     name = scenario.name
+    failed = scenario.counts.get("not-recovered", 0)
     if scenario.result == "broken":
         what = ", ".join(dict.fromkeys(each.expectation for each in scenario.broken)) or "the expected recovery"
-        times = scenario.counts.get("not-recovered", 0)
-        confirmed = "" if times > 1 else ", not confirmed by a further run"
-        text = f"{name}: {what} broken in {times} of {scenario.run} attempts{confirmed}"
+        asks_again = policy.kind in ("confirm", "any-pass")
+        confirmed = ", not confirmed by a further run" if failed == 1 and asks_again else ""
+        text = f"{name}: {what} broken in {failed} of {scenario.run} attempts{confirmed}"
         return [Reason(code="check-broken", case_id=case_id, text=text)]
     if scenario.result == "flaky":
-        text = f"{name}: FLAKY, failed once and passed both confirm runs"
+        text = (
+            f"{name}: FLAKY, failed in {failed} of {scenario.run} attempts, which {policy.name} does not call red"
+        )
         return [Reason(code="flaky", case_id=case_id, text=text, red=False)]
     if scenario.result == "inconclusive":
         code = "control-failed" if scenario.why == SAYS_WHY["control-failed"] else "check-inconclusive"
@@ -82,64 +97,109 @@ def _not_run(case: CaseInputs, live: LiveStanding) -> list[Reason]:
 
 
 def _live_reasons(case: CaseInputs, live: LiveStanding, state: CaseState, inputs: GateInputs) -> list[Reason]:
-    reasons: list[Reason] = []
+    standing = _standing(case, live, state, inputs)
+    return [
+        *([] if standing is None else [standing]),
+        *_set_aside(case, live.claim, state),
+        *_repeats(case, live),
+        *_inconclusive(case, live),
+    ]
+
+
+def _standing(case: CaseInputs, live: LiveStanding, state: CaseState, inputs: GateInputs) -> Reason | None:
+    """The one reason that says where the claim stands; None where there is none, or nothing happened since."""
     gates = inputs.profile != "pull-request"
-    claim, name = live.claim, case.case_id
-    if live.recurred and claim is not None:
+    if live.recurred_run is not None:
         text = f"the symptom came back in live run {live.recurred_run}; red until a new fix is claimed"
-        reasons.append(Reason(code="recurred", case_id=name, text=text, red=gates))
-    elif state == "regressed":
+        return Reason(code="recurred", case_id=case.case_id, text=text, red=gates)
+    if live.recurred_elsewhere:
+        text = (
+            "the symptom came back since the last fix was claimed, when the agent's revision, the case or the"
+            " model was another one; red until a new fix is claimed"
+        )
+        return Reason(code="recurred", case_id=case.case_id, text=text, red=gates)
+    if state == "regressed":
         text = "regressed: it was reopened and no fix has been claimed since"
-        reasons.append(Reason(code="case-regressed", case_id=name, text=text, red=gates))
-    elif live.result is not None and live.result.refuted_by_run is not None and state == "verifying":
-        text = f"live run {live.result.refuted_by_run} failed in another way; the claimed fix does not hold"
-        reasons.append(Reason(code="failed-otherwise", case_id=name, text=text, red=gates))
-    elif state == "verifying" and claim is not None:
-        reasons.append(_verifying(case, live, inputs))
-    if case.fix_is_of_another_ledger:
-        text = "the ledger that the last fix was claimed on is not this one; live runs counted there are not here"
-        reasons.append(Reason(code="other-ledger", case_id=name, text=text, red=False))
+        return Reason(code="case-regressed", case_id=case.case_id, text=text, red=gates)
+    if state != "verifying" or live.claim is None:
+        return None
+    if live.stopping_run is not None:
+        text = f"live run {live.stopping_run} failed in another way; the claimed fix does not hold"
+        return Reason(code="failed-otherwise", case_id=case.case_id, text=text, red=gates)
+    return _verifying(case, live, live.claim, inputs)
+
+
+def _verifying(case: CaseInputs, live: LiveStanding, claim: Claim, inputs: GateInputs) -> Reason:
+    where = f"fix {claim.fix_number} verifying: {claim.clean} of {claim.need} clean live runs"
+    if live.allowed_run is not None:
+        where += f", the symptom came back in run {live.allowed_run}, which plan {claim.plan} allows"
+    if claim.settled:
+        text = f"{where}; that rules out a rate of {claim.max_rate} at risk {shown_risk(claim.risk)}"
+        return Reason(code="verifying", case_id=case.case_id, text=text, red=False)
+    if claim.lacks:
+        where += f"; not there: {'; '.join(claim.lacks)}"
+    fix = last_fix(case.case)
+    assert fix is not None
+    days = (inputs.today - in_utc(fix.at).date()).days
+    if inputs.profile == "nightly" and days > inputs.claim_days:
+        text = f"{where}, {days} days after the claim; at most {inputs.claim_days} days are allowed"
+        return Reason(code="claim-overdue", case_id=case.case_id, text=text)
+    # A release claims what it ships: until a claim is settled, it is a claim without evidence.
+    return Reason(code="verifying", case_id=case.case_id, text=where, red=inputs.profile == "release")
+
+
+def _set_aside(case: CaseInputs, claim: Claim | None, state: CaseState) -> Iterator[Reason]:
+    """Live runs that are not here, or here and of something else."""
+    # What a closed case was closed on stands in its file.
+    if case.fix_is_of_another_ledger and state != "closed":
+        text = (
+            "the ledger that the last fix was claimed on is not this one, or it has lost rows since; live runs"
+            " counted there are not here, so the claim stays undecided"
+        )
+        yield Reason(code="other-ledger", case_id=case.case_id, text=text, red=False)
     if case.live_set_aside and claim is not None:
         text = (
             f"live runs since fix {claim.fix_number} that do not count: {case.live_set_aside}; the agent's"
             " revision, the case or the model was another one when they were made"
         )
-        reasons.append(Reason(code="set-aside", case_id=name, text=text, red=False))
+        yield Reason(code="set-aside", case_id=case.case_id, text=text, red=False)
+
+
+def _repeats(case: CaseInputs, live: LiveStanding) -> Iterator[Reason]:
+    """Clean runs that are no evidence of their own, or may be none."""
+    independence = case.claims.independence
     repeats = [str(row.run) for row in case.live if row.verdict == "clean" and not row.fresh]
-    if repeats:
+    if repeats and independence != "off":
         text = (
             f"clean live run {', '.join(repeats)}: not counted, no draw of its own; the upstream's response ids"
             " were absent or seen before (a cache, or a canned server?)"
         )
-        reasons.append(Reason(code="repeated-draws", case_id=name, text=text, red=False))
+        yield Reason(code="repeated-draws", case_id=case.case_id, text=text, red=False)
+    counting = counting_draws(case.live, independence)
+    same = [str(row.run) for row, now in zip(case.live, counting, strict=True) if row.fresh and not now.fresh]
+    if same:
+        text = (
+            f"clean live run {', '.join(same)}: not counted, its transcript is missing or is that of a run with a"
+            " lower number (independence = distinct)"
+        )
+        yield Reason(code="repeated-transcripts", case_id=case.case_id, text=text, red=False)
     if live.identical:
         text = "all clean live runs gave the same transcript; they may be one draw repeated"
-        reasons.append(Reason(code="identical-transcripts", case_id=name, text=text, red=False))
-    if live.inconclusive_now:
-        count = len(live.inconclusive_now)
-        text = f"{count} live run{'s' * (count > 1)} of this session proved nothing ({live.why_inconclusive})"
-        reasons.append(Reason(code="live-inconclusive", case_id=name, text=text))
-    return reasons
+        yield Reason(code="identical-transcripts", case_id=case.case_id, text=text, red=False)
 
 
-def _verifying(case: CaseInputs, live: LiveStanding, inputs: GateInputs) -> Reason:
-    claim, fix = live.claim, last_fix(case.case)
-    assert claim is not None
-    assert fix is not None
-    where = f"fix {claim.fix_number} verifying: {claim.clean} of {claim.need} clean live runs"
-    if claim.kind == "BOUNDED":
-        return Reason(
-            code="verifying",
-            case_id=case.case_id,
-            text=f"{where}; that rules out a rate of {claim.max_rate} at risk {claim.risk}",
-            red=False,
-        )
-    days = (inputs.today - in_utc(fix.at).date()).days
-    if inputs.profile == "nightly" and days > inputs.claim_days:
-        text = f"{where}, {days} days after the claim; at most {inputs.claim_days} days are allowed"
-        return Reason(code="claim-overdue", case_id=case.case_id, text=text)
-    # A release claims what it ships: until a claim is bounded, it is a claim without evidence.
-    return Reason(code="verifying", case_id=case.case_id, text=where, red=inputs.profile == "release")
+def _inconclusive(case: CaseInputs, live: LiveStanding) -> list[Reason]:
+    count = len(live.inconclusive_now)
+    if not count:
+        return []
+    text = f"{count} live run{'s' * (count > 1)} of this session proved nothing ({live.why_inconclusive})"
+    return [Reason(code="live-inconclusive", case_id=case.case_id, text=text)]
+
+
+def _retired(case: CaseInputs) -> Reason:
+    last = max(case.case.retired, key=lambda each: in_utc(each.at))
+    text = f"retired on {in_utc(last.at).date()} by {last.by}: {last.why}"
+    return Reason(code="retired", case_id=case.case_id, text=text, red=False)
 
 
 def _quarantine_reason(case: CaseInputs, inputs: GateInputs) -> Reason:

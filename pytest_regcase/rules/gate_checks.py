@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.decision import BrokenFinding, ScenarioResult
 from pytest_regcase.records.words import EXPECTATIONS, Expectation, InconclusiveReason
-from pytest_regcase.rules.confirm import check_result
 from pytest_regcase.rules.gate_inputs import PlannedCheck
+from pytest_regcase.rules.policies import Policy, check_result
 
 SAYS_WHY: Mapping[InconclusiveReason, str] = {
     "not-delivered": "the fault did not reach the agent",
@@ -35,13 +35,13 @@ SAYS_BROKEN: Mapping[Expectation, str] = {
 """What broke, in words that are the same in every run; the measured facts stand on the attempts."""
 
 
-def check_scenario(check: PlannedCheck, *, control_failed: bool = False) -> ScenarioResult:
+def check_scenario(check: PlannedCheck, policy: Policy, *, control_failed: bool = False) -> ScenarioResult:
     """Return how the check came out; `control_failed` makes a simulation inconclusive whatever it showed."""
     tries = sorted(check.tries, key=lambda each: each.try_number)
     if not tries:
         return ScenarioResult(name=check.scenario, planned=1, run=0, result="not-run")
     crashed = any(each.reason == "worker-crashed" for each in tries)
-    result = check_result([each.verdict for each in tries], crashed=crashed)
+    result = check_result(policy, [each.verdict for each in tries], crashed=crashed)
     why = _why(tries, crashed) if result == "inconclusive" else None
     if control_failed:
         result, why = "inconclusive", SAYS_WHY["control-failed"]

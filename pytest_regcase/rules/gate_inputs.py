@@ -1,14 +1,18 @@
 """What the gate decides from: frozen records that the session fills from case files, plan and ledger."""
 
 from datetime import date
+from typing import Literal
 
 from pydantic import Field
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.base import Many, Record
-from pytest_regcase.records.case import RegressionCase, RerunRule
+from pytest_regcase.records.case import Rate, RegressionCase, RerunRule
 from pytest_regcase.records.session import LiveRow
 from pytest_regcase.records.words import Profile, ScenarioKind
+from pytest_regcase.rules.claim_plan import ClaimSettings
+from pytest_regcase.rules.flake import FirstAttempt
+from pytest_regcase.rules.policies import DEFAULT_POLICY
 
 
 class PlannedCheck(Record):
@@ -22,20 +26,25 @@ class PlannedCheck(Record):
 
 
 class CaseInputs(Record):
-    """One case, what was planned of it, and the ledger's live rows since its last claimed fix."""
+    """One case, what was planned of it, and what the ledger holds of it."""
 
     case_id: str
     case: RegressionCase
     rule: RerunRule
-    plan: str = "zero"
+    claims: ClaimSettings = Field(default_factory=ClaimSettings)
     checks: Many[PlannedCheck] = ()
     """In plan order: control, simulations in file order, live runs."""
     live: Many[LiveRow] = ()
     """Of the present digests, since the last fix, in ledger order; empty without a fix."""
     live_set_aside: int = Field(default=0, ge=0)
     """Live rows since the last fix that have other digests: of another agent revision, case or model."""
+    recurred_set_aside: int = Field(default=0, ge=0)
+    """How many of these show the symptom: a new revision is no new fix."""
     fix_is_of_another_ledger: bool = False
-    """The last fix was claimed on a ledger that is not this one: earlier live runs may not be here."""
+    """The ledger that the last fix was claimed on is not at hand, or lost rows since: live runs that were counted
+    there may not be here."""
+    first_attempts: dict[str, Many[FirstAttempt]] = Field(default_factory=dict)
+    """Control or simulation -> its first attempts by the case's present agent, over all sessions, oldest first."""
     costs_model_calls: bool = False
     """Its replies are passed through and this session may make no such calls: nothing planned is right then."""
 
@@ -45,6 +54,7 @@ class GateInputs(Record):
 
     profile: Profile
     today: date
+    policy: str = DEFAULT_POLICY
     cases: Many[CaseInputs] = ()
     invalid: dict[str, str] = Field(default_factory=dict)
     """Case id (or path, where no id can be read) -> what is wrong with the file."""
@@ -52,4 +62,7 @@ class GateInputs(Record):
     """Ids of cases with planned keys that are not among the cases at the end."""
     claim_days: int = 14
     max_quarantined: int = 3
+    flake_budget: Rate = "0.01"
+    quarantine: Literal["manual", "auto"] = "manual"
+    """Changes the hint on a proposal only: neither writes a case file."""
     interrupted: bool = False

@@ -1,13 +1,18 @@
-"""Whether live attempts are independent draws of the agent's randomness.
+"""Whether live attempts are independent draws of the agent's randomness, and which of them may be counted.
 
 Knows request ids, seeds and response digests as recorded. The formulas of the rerun rule count independent
 draws: a cached answer or a reused seed repeats one draw.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.case import RegressionCase
+from pytest_regcase.records.session import LiveRow
+
+Independence = Literal["fresh", "distinct", "off"]
+"""Which clean runs count: every draw of its own; only those with a transcript that no other one has; all."""
 
 
 def fresh_draws(rows: Sequence[AttemptRecord]) -> tuple[bool, ...]:
@@ -30,6 +35,29 @@ def fresh_draws(rows: Sequence[AttemptRecord]) -> tuple[bool, ...]:
         if seed is not None and row.verdict != "inconclusive":
             seen_seeds.add(seed)
     return tuple(fresh)
+
+
+def counting_draws(rows: Sequence[LiveRow], independence: Independence) -> tuple[LiveRow, ...]:
+    """Return the rows with `fresh` saying which clean ones count under `independence`; their order stays.
+
+    `distinct` leaves out a clean run whose transcript is missing or equals that of a clean run with a lower number:
+    it is made again under the same number. `off` counts every clean run, so what comes of it is unverified. Failed
+    runs always count, whatever drew them.
+    """
+    if independence == "off":
+        return tuple(row.model_copy(update={"fresh": True}) for row in rows)
+    if independence == "fresh":
+        return tuple(rows)
+    counted = list(rows)
+    seen: set[str] = set()
+    for place, row in sorted(enumerate(rows), key=lambda each: each[1].run):
+        if row.verdict != "clean" or not row.fresh:
+            continue
+        if row.response_digest is None or row.response_digest in seen:
+            counted[place] = row.model_copy(update={"fresh": False})
+        else:
+            seen.add(row.response_digest)
+    return tuple(counted)
 
 
 def symptom_is_the_suppliers(case: RegressionCase) -> bool:

@@ -1,18 +1,21 @@
 """Where a row of live runs stands: accepted, refuted or undecided, read in run order.
 
 Knows plans and run numbers only. Run numbers are given when runs are planned, so reading them in order makes the
-result independent of which run ended first. Only the plan `zero` is here; others differ in `bounds` alone.
+result independent of which run ended first. A plan is nothing but its bounds, so one reading serves every plan.
 """
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
 from typing import Literal
 
-from pytest_regcase.errors import UsageRefused
+from pydantic import field_validator
+
 from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.session import LiveRow
 from pytest_regcase.records.words import AttemptVerdict
+from pytest_regcase.rules.binomial import upper_bound
 from pytest_regcase.rules.exact import Exact
-from pytest_regcase.rules.rerun import clean_reruns
 
 RunOutcome = Literal["clean", "failed", "unknown", "passed-over"]
 """`unknown` proves nothing (inconclusive, not an independent draw); `passed-over` is skipped without harm, where
@@ -26,7 +29,14 @@ class Plan(Record):
 
     name: str
     bounds: Many[int]
-    """``bounds[k]``: with k failures, this many decided runs are a claim. More failures than entries refute."""
+    """``bounds[k]``: with k failures, this many decided runs are a claim. As many failures as entries refute."""
+
+    @field_validator("bounds")
+    @classmethod
+    def _never_decrease(cls, bounds: tuple[int, ...]) -> tuple[int, ...]:
+        if not bounds or bounds[0] < 1 or any(later < earlier for earlier, later in pairwise(bounds)):
+            raise ValueError("a plan needs bounds of at least 1 run that never decrease with the failures")
+        return bounds
 
 
 class SequentialResult(Record):
@@ -34,26 +44,18 @@ class SequentialResult(Record):
 
     outcome: Literal["accepted", "refuted", "undecided"]
     clean: int
-    """Clean runs, in run order, below the refuting one."""
+    """Clean runs, in run order, up to the run that settles or would settle the plan."""
+    failures: int
+    """Failed runs among the same."""
     need: int
     """Clean runs that claim under the plan if no (further) run fails."""
     refuted_by_run: int | None = None
-    """The first failed run, also when an unknown run below it leaves the result undecided."""
+    """The failed run that is one more than the plan allows, also when an unknown run below it leaves the result
+    undecided."""
     settled_by_run: int | None = None
     """The run at which the plan is settled, where no unknown one lies below; None: undecided."""
     missing: Many[int] = ()
     """Numbers without a conclusive run below the run that settles it, or below the highest one made."""
-
-
-def plan_for(name: str, max_rate: Exact, risk: Exact) -> Plan:
-    """Return the plan of that name for a rate and a risk.
-
-    Raises:
-        UsageRefused: no such plan; a rate or risk out of range.
-    """
-    if name != "zero":
-        raise UsageRefused(f'Couldn\'t use the plan {name!r}: this version has only "zero".\nWrite plan = "zero".')
-    return Plan(name="zero", bounds=(clean_reruns(max_rate, risk),))
 
 
 def outcome_of(verdict: AttemptVerdict, *, fresh: bool, pass_over: bool) -> RunOutcome:
@@ -92,31 +94,30 @@ def decide(plan: Plan, history: Mapping[int, RunOutcome]) -> SequentialResult:
     way, and leaving it out would count whatever is easiest to finish. What lies behind the settling run changes
     nothing.
     """
-    clean = failures = decided = 0
-    first_failure: int | None = None
+    clean = failures = 0
     missing: list[int] = []
+    settles: Literal["accepted", "refuted", "undecided"] = "undecided"
+    number = 0
     for number in range(1, max(history, default=0) + 1):
         outcome = history.get(number, "unknown")
         if outcome == "unknown":
             missing.append(number)
-            continue
-        if outcome == "passed-over":
-            continue
-        decided += 1
-        if outcome == "failed":
-            failures += 1
-            first_failure = first_failure or number
-            if failures >= len(plan.bounds):
-                return _settled("refuted", plan, clean, failures, first_failure, number, missing)
-        else:
-            clean += 1
-        if decided >= plan.bounds[failures]:
-            return _settled("accepted", plan, clean, failures, first_failure, number, missing)
+        clean += outcome == "clean"
+        failures += outcome == "failed"
+        if failures == len(plan.bounds):
+            settles = "refuted"
+            break
+        if clean + failures == plan.bounds[failures]:
+            settles = "accepted"
+            break
+    allowed = min(failures, len(plan.bounds) - 1)
     return SequentialResult(
-        outcome="undecided",
+        outcome="undecided" if missing else settles,
         clean=clean,
-        need=_need(plan, failures),
-        refuted_by_run=first_failure,
+        failures=failures,
+        need=plan.bounds[allowed] - allowed,
+        refuted_by_run=number if settles == "refuted" else None,
+        settled_by_run=None if missing or settles == "undecided" else number,
         missing=tuple(missing),
     )
 
@@ -125,42 +126,32 @@ def wanted_runs(plan: Plan, history: Mapping[int, RunOutcome], at_most: int) -> 
     """Return the numbers of the runs to make next, lowest first, at most `at_most`.
 
     Without a limit, and if all of them come out clean, the plan is settled: a number whose run proved nothing is
-    made again under the same number, and clean runs behind such a hole do not spare it. None where the plan is
-    refuted: nothing further can make the claim true.
+    made again under the same number, and clean runs behind such a hole do not spare it. None where even then the
+    plan is refuted, or where it is settled already.
     """
-    if list(history.values()).count("failed") >= len(plan.bounds):
-        return ()
     wanted: list[int] = []
+    last = max(history, default=0)
     failures = decided = number = 0
-    while len(wanted) < at_most and decided < plan.bounds[failures]:
+    while decided < plan.bounds[failures] and (number < last or len(wanted) < at_most):
         number += 1
         outcome = history.get(number, "unknown")
         if outcome == "unknown":
             wanted.append(number)
         decided += outcome != "passed-over"
         failures += outcome == "failed"
-    return tuple(wanted)
+        if failures == len(plan.bounds):
+            return ()
+    return tuple(wanted[:at_most])
 
 
-def _settled(
-    outcome: Literal["accepted", "refuted"],
-    plan: Plan,
-    clean: int,
-    failures: int,
-    failure: int | None,
-    number: int,
-    missing: list[int],
-) -> SequentialResult:
-    return SequentialResult(
-        outcome="undecided" if missing else outcome,
-        clean=clean,
-        need=_need(plan, failures),
-        refuted_by_run=failure,
-        settled_by_run=None if missing else number,
-        missing=tuple(missing),
-    )
+def bound_at_this_look(result: SequentialResult, risk: Exact) -> Decimal:
+    """Return the upper bound on the failure rate that the runs read so far give, at this look only.
 
+    For display beside an undecided plan: read after each run until one reading is low enough, such bounds hold
+    less often than 1 - `risk`. A missing run is taken for a failed one: left out, it would speak for the fix.
 
-def _need(plan: Plan, failures: int) -> int:
-    allowed = min(failures, len(plan.bounds) - 1)
-    return plan.bounds[allowed] - allowed
+    Raises:
+        UsageRefused: a risk that is not strictly between 0 and 1.
+    """
+    failures = result.failures + len(result.missing)
+    return upper_bound(failures, failures + result.clean, risk)

@@ -8,17 +8,17 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytest_regcase.agents import outputs, work_tree
+from pytest_regcase.agents import clock, outputs, work_tree
 from pytest_regcase.agents.launch import Places, prepare
 from pytest_regcase.agents.placeholders import fill
 from pytest_regcase.agents.process import AgentProcess, run_cleanup
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import AgentConfig, Project
-from pytest_regcase.errors import ImportRefused, RegcaseError
+from pytest_regcase.errors import ImportRefused, RegcaseError, UsageRefused
 from pytest_regcase.importers.source import read_output
 from pytest_regcase.records.attempt import (
     AttemptPlan,
@@ -34,17 +34,19 @@ from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.records.trial import Trial
 from pytest_regcase.records.wire import Delivery, NotApplicable, WireFacts
 from pytest_regcase.records.words import InconclusiveReason
+from pytest_regcase.recovery.agent_clock import AgentClock, clock_of, in_agent_time
 from pytest_regcase.recovery.judge import judge
 from pytest_regcase.recovery.stopping import stop_of
 from pytest_regcase.recovery.wire_facts import wire_facts
 from pytest_regcase.session.plan import agent_config
 from pytest_regcase.session.rules_in_force import expected_recovery
+from pytest_regcase.session.supply import supplier_spec
 from pytest_regcase.session.unfinished import identity
-from pytest_regcase.session.watch import Budgets, Watched, watch
-from pytest_regcase.supplier.inject import declares_for, fault_spec, wire_entries
+from pytest_regcase.session.watch import Budgets, watch
+from pytest_regcase.supplier.inject import declares_for
 from pytest_regcase.supplier.process import SupplierProcess
 from pytest_regcase.supplier.replies import steps_followed
-from pytest_regcase.supplier.spec import ClosingReply, PassThrough, SupplierSpec, new_token
+from pytest_regcase.supplier.spec import ClockSpec, SupplierSpec
 from pytest_regcase.supplier.wire_log import read_wire_log
 
 NO_TASK_TEXT = "The case holds no task text. Work on the files in the current folder until you are done."
@@ -153,10 +155,13 @@ class _Attempt:
                 live_env=os.environ if begun.plan.kind == "live" else None,
                 project_root=begun.project.root,
             )
+            if spec.clock is not None:
+                own = clock.variables(Path(spec.clock.library), Path(spec.clock.state), launch.env)
+                launch = replace(launch, clock=own)
             if self.config.log is not None:
                 self.log = self.places.work_dir / fill(self.config.log, launch.placeholders, where="log")
             with AgentProcess.start(launch, self.places) as agent:
-                seen = watch(supplier, agent, self._budgets(), self._take_notes, t0=begun.t0)
+                seen = watch(supplier, agent, self._budgets(spec.clock), self._take_notes, t0=begun.t0)
                 ended_at = (agent.ended_at or time.monotonic()) - begun.t0
                 exit_ = agent.exit
             supplier.stop()
@@ -164,57 +169,47 @@ class _Attempt:
         if trouble is not None:
             return begun.inconclusive("machinery-broke", trouble, folder=self._relative_folder())
         last_step, failing_step = steps_followed(spec)
+        events = read_wire_log(self.wire_log)
+        agent_clock = clock_of(events)
+        ended_by_us_at = seen.ended_by_us_at
         facts = wire_facts(
-            read_wire_log(self.wire_log),
+            in_agent_time(events, agent_clock),
             declares=self._declares(),
-            ended_by_us_at=seen.ended_by_us_at,
+            ended_by_us_at=None if ended_by_us_at is None else agent_clock.at(ended_by_us_at),
             last_step=last_step,
             failing_step=failing_step,
         )
-        return self._judged(facts, exit_, ended_at, seen, launch.placeholders)
+        return self._judged(facts, exit_, agent_clock, ended_at, seen.notes, launch.placeholders)
 
     def _spec(self) -> SupplierSpec:
         begun = self.begun
-        loaded, config = begun.loaded, self.config
-        replies = loaded.case.replies
-        upstream = begun.project.config.upstream
-        passes = begun.passes_through
-        pass_through = None
-        if passes and upstream is not None:
-            pass_through = PassThrough(
-                base_url=upstream.base_url, wire=upstream.wire, api_key_env=upstream.api_key_env
-            )
-        closing = config.closing_reply
-        # Passed through, nothing is replayed from them: they only tell the main conversation from side calls.
-        lines = tuple(line.to_sparse() for line in loaded.reply_lines())
-        return SupplierSpec(
-            wire_log=str(self.wire_log),
+        spec = supplier_spec(
+            begun.loaded,
+            begun.simulation.simulation if begun.simulation is not None else None,
+            wire_log=self.wire_log,
             t0=begun.t0,
-            lines=lines,
-            lines_from="script" if replies is not None and replies.source == "script" else "replay",
-            failing_step=loaded.case.observation.failing_step,
             task_text=self.task_text,
-            fault=fault_spec(
-                begun.simulation.simulation,
-                failing_step=loaded.case.observation.failing_step,
-                lines=lines,
-                pass_through=passes,
-            )
-            if begun.simulation is not None
-            else None,
-            after_fault=tuple(line.to_sparse() for line in loaded.after_fault_lines()),
-            closing_reply=ClosingReply(
-                text=closing.text, tool_calls=tuple(call.to_sparse() for call in closing.tool_calls)
-            )
-            if closing is not None
-            else ClosingReply(),
-            pass_through=pass_through,
-            token=new_token(),
-            wires=wire_entries(),
+            closing=self.config.closing_reply,
+            upstream=begun.project.config.upstream if begun.passes_through else None,
             reach=begun.project.config.supplier.reach,
         )
+        return replace(spec, clock=self._clock())
 
-    def _budgets(self) -> Budgets:
+    def _clock(self) -> ClockSpec | None:
+        """Say which clock the agent gets: live attempts have none of their own, the control has it unswitched."""
+        scale = self.config.time_scale
+        if scale == 1 or self.begun.plan.kind == "live":
+            return None
+        if self.begun.passes_through:
+            raise UsageRefused(
+                f"Couldn't run the agent {self.begun.plan.key.agent!r} in compressed time (time_scale = {scale:g}):"
+                " the real supplier answers this case, in real time.\n"
+                "Name an agent with time_scale = 1 in the case."
+            )
+        library = clock.library(self.begun.project.root / ".regcase" / "clock")
+        return ClockSpec(state=str(self.folder / "clock.state"), scale=scale, library=str(library))
+
+    def _budgets(self, agent_clock: ClockSpec | None) -> Budgets:
         config = self.config
         cap = config.cap_seconds
         if self.begun.plan.kind == "live" and config.live_cap_seconds is not None:
@@ -223,6 +218,7 @@ class _Attempt:
             cap_seconds=cap,
             deadline_seconds=config.deadline_seconds,
             ends_by_itself=config.closing_reply is not None,
+            time_scale=1 if agent_clock is None else agent_clock.scale,
         )
 
     def _take_notes(self, t: float) -> FaultNotes:
@@ -242,19 +238,19 @@ class _Attempt:
         self,
         facts: WireFacts,
         exit_: Exit,
+        agent_clock: AgentClock,
         ended_at: float,
-        seen: Watched,
+        notes: FaultNotes | None,
         placeholders: Mapping[str, str],
     ) -> AttemptRecord:
         begun, config = self.begun, self.config
         artefact, missing = self._artefact(placeholders)
         declared = outputs.declared(config, self.places, placeholders)
-        notes = seen.notes
         observed = Observed(
             kind=begun.plan.kind,
             wire=facts,
             exit=exit_,
-            ended_seconds=ended_at,
+            ended_seconds=agent_clock.at(ended_at),
             deadline_seconds=config.deadline_seconds,
             notes=notes,
             work_tree=self._work_tree(),
@@ -274,7 +270,7 @@ class _Attempt:
         judgement = judge(expected, observed, begun.loaded.case.symptom_match)
         return begun.record(
             exit=exit_,
-            wire=_summary(facts, observed),
+            wire=_summary(facts, observed, agent_clock.scale),
             trial=_trial_summary(artefact),
             findings=judgement.findings,
             verdict=judgement.verdict,
@@ -309,7 +305,7 @@ def _new_folder(session_folder: Path, begun: _Begun) -> Path:
     raise FileExistsError(f"{parent / name} and its 999 successors are taken")
 
 
-def _summary(facts: WireFacts, observed: Observed) -> WireSummary:
+def _summary(facts: WireFacts, observed: Observed, time_scale: float) -> WireSummary:
     return WireSummary(
         delivered=facts.delivered,
         why_not=facts.why_not,
@@ -320,6 +316,7 @@ def _summary(facts: WireFacts, observed: Observed) -> WireSummary:
         refused_connects=facts.refused_connects,
         first_fault_seconds=facts.first_fault_seconds,
         stopped_seconds=stop_of(observed).seconds,
+        time_scale=time_scale,
     )
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pytest_regcase.agents import clock
 from pytest_regcase.agents.launch import Places
 from pytest_regcase.case_files import LoadedCase, load_case, load_simulations, write_new_case, writing
 from pytest_regcase.config import Project
@@ -16,6 +17,7 @@ from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecor
 from pytest_regcase.records.case import Handover, Observation, RegressionCase, TaskSource
 from pytest_regcase.records.expected_recovery import ExpectedRecovery
 from pytest_regcase.records.session import SessionSnapshot
+from pytest_regcase.recovery.agent_clock import clock_of, in_agent_time
 from pytest_regcase.session.attempt import run_attempt
 from pytest_regcase.session.plan import agent_config
 from pytest_regcase.session.revision import revision_of
@@ -30,13 +32,17 @@ README = "This folder belongs to `regcase doctor`. Whatever is done here is thro
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What two attempts showed. Times are seconds; None: not seen."""
+    """What two attempts showed. Times are seconds of the agent's clock; None: not seen."""
 
     agent: str
     answered: AttemptRecord
     silent: AttemptRecord
     reached: bool
     """In both runs a model request came in that we can answer."""
+    time_scale: float
+    """As configured: how many times as fast the agent's clock is to run in the silent run."""
+    clock_missed: str | None
+    """Why the agent did not get that clock; None: it did, or none was asked for."""
     other_requests: tuple[str, ...]
     """Paths that were asked for besides, each once: other wires, lists of models."""
     wire: str | None
@@ -61,6 +67,7 @@ def diagnose(project: Project, name: str) -> Diagnosis:
 
     Raises:
         UnknownName: the agent is not configured.
+        UsageRefused: its `time_scale` cannot be had on this machine.
         WriteError: the project's folder takes no files.
     """
     config = agent_config(project, name)
@@ -68,6 +75,9 @@ def diagnose(project: Project, name: str) -> Diagnosis:
     folder = project.root / ".regcase" / "doctor" / now.strftime("%Y%m%dT%H%M%SZ")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        if config.time_scale != 1:
+            # Refused before anything runs; an attempt would have it in its record only.
+            clock.library(project.root / ".regcase" / "clock")
     revision = revision_of(project, name)
     snapshot = SessionSnapshot(
         session_id=f"doctor-{now.strftime('%Y%m%dT%H%M%SZ')}",
@@ -136,6 +146,8 @@ def _read(
         answered=answered,
         silent=silent,
         reached=first is not None and any(map(_is_model_request, _requests(_events(project, answered)))),
+        time_scale=agent_config(project, name).time_scale,
+        clock_missed=next((str(event["missed"]) for event in events if "missed" in event), None),
         other_requests=tuple(others),
         wire=None if first is None else first.get("wire"),
         streaming=None if first is None else first.get("streaming"),
@@ -169,7 +181,10 @@ def _last_words(project: Project, record: AttemptRecord) -> tuple[str, ...]:
 
 
 def _events(project: Project, record: AttemptRecord) -> list[dict[str, Any]]:
-    return list(read_wire_log(project.root / record.folder / "wire.jsonl")) if record.folder is not None else []
+    if record.folder is None:
+        return []
+    events = read_wire_log(project.root / record.folder / "wire.jsonl")
+    return list(in_agent_time(events, clock_of(events)))
 
 
 def _requests(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

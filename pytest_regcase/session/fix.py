@@ -13,9 +13,9 @@ from pytest_regcase.case_files import LoadedCase, append_record, load_case
 from pytest_regcase.config import Project
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.case import Fix
-from pytest_regcase.rules.rerun import clean_reruns
+from pytest_regcase.rules.claim_plan import risk_of, shown_risk
 from pytest_regcase.session.revision import revision_of
-from pytest_regcase.session.rules_in_force import rerun_rule
+from pytest_regcase.session.rules_in_force import claim_settings, plan_in_force, rerun_rule
 
 _GIT_SECONDS = 10
 
@@ -50,14 +50,16 @@ def claim_fix(
     Raises:
         FileError: the case is not right as it is.
         UnknownName: it names an agent that is not configured.
-        UsageRefused: nobody can be named as who claims it.
+        UsageRefused: nobody can be named as who claims it, or the rule is none that can be decided.
         LedgerError: the ledger cannot be opened.
     """
     from pytest_regcase.ledger.store import Ledger
 
     loaded = load_case(path)
     rule = rerun_rule(project, loaded.case)
-    need = clean_reruns(rule.max_failure_rate, rule.risk)
+    number = max((each.number for each in loaded.case.fix), default=0) + 1
+    need = plan_in_force(project, loaded.case, number).bounds[0]
+    risk = shown_risk(risk_of(claim_settings(project), rule, number))
     notices: list[str] = []
     if revision is None:
         found = revision_of(project, loaded.case.agent)
@@ -67,7 +69,7 @@ def claim_fix(
     notices += _about_earlier(loaded, revision)
     with Ledger.open(project.ledger_url()) as ledger:
         fix = Fix(
-            number=max((each.number for each in loaded.case.fix), default=0) + 1,
+            number=number,
             revision=revision,
             ledger_id=ledger.ledger_id,
             rows=ledger.row_count(),
@@ -76,7 +78,7 @@ def claim_fix(
             note=note,
         )
     append_record(loaded.path, "fix", fix)
-    return ClaimedFix(loaded.path, loaded.id, fix, need, rule.max_failure_rate, rule.risk, tuple(notices))
+    return ClaimedFix(loaded.path, loaded.id, fix, need, rule.max_failure_rate, risk, tuple(notices))
 
 
 def _about_earlier(loaded: LoadedCase, revision: str) -> list[str]:

@@ -12,16 +12,17 @@ from pytest_regcase.case_files import LoadedCase, LoadedSimulation, load_simulat
 from pytest_regcase.config import Project
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord
+from pytest_regcase.records.case import Fix
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import LiveRow, SessionRow, SessionSnapshot
 from pytest_regcase.records.words import ScenarioKind
 from pytest_regcase.rules import gate
+from pytest_regcase.rules.flake import FirstAttempt, first_attempts
 from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs, PlannedCheck
 from pytest_regcase.rules.independence import fresh_draws
 from pytest_regcase.rules.lifecycle import in_utc, last_fix
-from pytest_regcase.rules.sequential import plan_for
 from pytest_regcase.session.plan import agent_name
-from pytest_regcase.session.rules_in_force import rerun_rule
+from pytest_regcase.session.rules_in_force import claim_settings, gate_policy, plan_in_force, rerun_rule
 from pytest_regcase.session.unfinished import attempt_digests
 
 if TYPE_CHECKING:  # a process that only plans must not load SQLAlchemy
@@ -47,7 +48,10 @@ def live_rows(
     A row counts when it has the present digests of case, agent and model and came after the last fix: behind the
     fix's row count in the ledger that the fix names, by date in any other.
     """
-    return {name: since.counting for name, since in _live_since_fix(project, cases, ledger, snapshot).items()}
+    claimed = [each.id for each in cases if each.case.fix]
+    rows = _by_case(cases, ledger.rows(case_ids=claimed, scenario="live"))
+    since = _live_since_fix(project, cases, rows, ledger, snapshot)
+    return {name: each.counting for name, each in since.items()}
 
 
 def decide_session(
@@ -69,6 +73,8 @@ def decide_session(
     id or path. `interrupted` says that the session did not come to its own end. Without `today` it is the
     machine's.
 
+    A case whose rule cannot be decided is invalid, and the text says why.
+
     Raises:
         LedgerError: the ledger cannot be read.
     """
@@ -77,32 +83,35 @@ def decide_session(
     made: dict[AttemptKey, list[AttemptRecord]] = {}
     for _, record in ledger.rows(session_id=row.session_id):
         made.setdefault(record.key, []).append(record)
-    live = _live_since_fix(project, cases, ledger, snapshot)
+    rows = _by_case(cases, ledger.rows(case_ids=[each.id for each in cases]))
+    live = _live_since_fix(project, cases, rows, ledger, snapshot)
     inputs: list[CaseInputs] = []
     for loaded in cases:
         if loaded.id in problems:
             continue
-        rule = rerun_rule(project, loaded.case)
+        fix = last_fix(loaded.case)
         try:
-            plan_for(project.config.plan, rule.max_failure_rate, rule.risk)
+            plan_in_force(project, loaded.case, 1 if fix is None else fix.number)
         except UsageRefused as error:
             problems[loaded.id] = error.text
             continue
-        fix = last_fix(loaded.case)
+        since = live.get(loaded.id, _SinceFix())
         inputs.append(
             CaseInputs(
                 case_id=loaded.id,
                 case=loaded.case,
-                rule=rule,
-                plan=project.config.plan,
+                rule=rerun_rule(project, loaded.case),
+                claims=claim_settings(project),
                 checks=tuple(
                     _check(project, loaded, key, known, snapshot, made.get(key, []))
                     for key in row.planned
                     if key.case_id == loaded.id
                 ),
-                live=live[loaded.id].counting if loaded.id in live else (),
-                live_set_aside=live[loaded.id].set_aside if loaded.id in live else 0,
-                fix_is_of_another_ledger=fix is not None and fix.ledger_id != ledger.ledger_id,
+                live=since.counting,
+                live_set_aside=since.set_aside,
+                recurred_set_aside=since.recurred_set_aside,
+                fix_is_of_another_ledger=fix is not None and not _is_at_hand(fix, ledger),
+                first_attempts=_first_attempts(rows[loaded.id], agent_name(loaded, snapshot)),
                 costs_model_calls=loaded.case.passes_through and snapshot.live_new == 0,
             )
         )
@@ -114,8 +123,11 @@ def decide_session(
             cases=tuple(inputs),
             invalid=problems,
             lost=tuple(sorted({key.case_id for key in row.planned} - accounted)),
+            policy=gate_policy(project).name,
             claim_days=project.config.claim_days,
             max_quarantined=project.config.max_quarantined,
+            flake_budget=project.config.flake_budget,
+            quarantine=project.config.quarantine,
             interrupted=interrupted,
         )
     )
@@ -124,19 +136,49 @@ def decide_session(
 class _SinceFix(NamedTuple):
     """The live rows of a case since its last claimed fix."""
 
-    counting: tuple[LiveRow, ...]
-    set_aside: int
+    counting: tuple[LiveRow, ...] = ()
+    set_aside: int = 0
     """How many have other digests."""
+    recurred_set_aside: int = 0
+    """How many of these show the symptom."""
+
+
+def _by_case(cases: Sequence[LoadedCase], rows: Sequence["LedgerRow"]) -> dict[str, list["LedgerRow"]]:
+    by_case: dict[str, list[LedgerRow]] = {each.id: [] for each in cases}
+    for row in rows:
+        by_case[row.record.case_id].append(row)
+    return by_case
+
+
+def _first_attempts(rows: Sequence["LedgerRow"], agent: str) -> dict[str, tuple[FirstAttempt, ...]]:
+    """The first attempts of every check by that agent, over all sessions; a failed control makes them unknown."""
+    by_scenario: dict[str, list[AttemptRecord]] = {}
+    for _, record in rows:
+        if record.agent == agent and record.scenario != "live":
+            by_scenario.setdefault(record.scenario, []).append(record)
+    control = by_scenario.get("control", [])
+    return {name: first_attempts(made, control=control) for name, made in sorted(by_scenario.items())}
+
+
+def _is_at_hand(fix: Fix, ledger: "Ledger") -> bool:
+    """Whether this is the ledger that the fix was claimed on, with at least the rows that it had then."""
+    return fix.ledger_id == ledger.ledger_id and fix.rows <= ledger.row_count()
 
 
 def _live_since_fix(
-    project: Project, cases: Sequence[LoadedCase], ledger: "Ledger", snapshot: SessionSnapshot
+    project: Project,
+    cases: Sequence[LoadedCase],
+    rows: Mapping[str, Sequence["LedgerRow"]],
+    ledger: "Ledger",
+    snapshot: SessionSnapshot,
 ) -> dict[str, _SinceFix]:
-    claimed = [each for each in cases if each.case.fix]
-    by_case: dict[str, list[LedgerRow]] = {each.id: [] for each in claimed}
-    for row in ledger.rows(case_ids=list(by_case), scenario="live"):
-        by_case[row.record.case_id].append(row)
-    return {each.id: _since_fix(project, each, by_case[each.id], ledger, snapshot) for each in claimed}
+    return {
+        each.id: _since_fix(
+            project, each, [row for row in rows[each.id] if row.record.scenario == "live"], ledger, snapshot
+        )
+        for each in cases
+        if each.case.fix
+    }
 
 
 def _since_fix(
@@ -151,9 +193,9 @@ def _since_fix(
     name = agent_name(loaded, snapshot)
     plan = AttemptPlan(key=AttemptKey(case_id=loaded.id, agent=name, scenario="live"), kind="live")
     present = attempt_digests(project, loaded, None, plan, snapshot)
-    same_ledger = fix.ledger_id == ledger.ledger_id
+    same_ledger = _is_at_hand(fix, ledger)
     counting: list[LiveRow] = []
-    set_aside = 0
+    set_aside = recurred_set_aside = 0
     # Freshness is judged over all live rows of the case: an answer seen before the fix is no new draw after it.
     for (seq, record), fresh in zip(rows, fresh_draws([each.record for each in rows]), strict=True):
         after = seq > fix.rows if same_ledger else in_utc(record.started_at) >= in_utc(fix.at)
@@ -161,6 +203,7 @@ def _since_fix(
             continue
         if record.digests != present:
             set_aside += 1
+            recurred_set_aside += record.verdict == "recurred"
             continue
         counting.append(
             LiveRow(
@@ -171,7 +214,7 @@ def _since_fix(
                 response_digest=None if record.draw is None else record.draw.response_digest,
             )
         )
-    return _SinceFix(tuple(counting), set_aside)
+    return _SinceFix(tuple(counting), set_aside, recurred_set_aside)
 
 
 def _check(

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_regcase import registry
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation, duplicate_ids, find_case_files, load_case
 from pytest_regcase.config import Project
 from pytest_regcase.errors import FileError, RegcaseError, UsageRefused
@@ -109,11 +110,12 @@ def open_session(
 
     Raises:
         UsageRefused: live attempts are asked for, and the key of the real supplier is not set.
+        UnknownName: live attempts are asked for, and nothing speaks the upstream's wire.
     """
     from pytest_regcase.session.gate import live_rows
 
     if live_new:
-        _check_upstream_key(project)
+        _check_upstream(project)
     entries = load_entries(paths)
     cases = [each.loaded for each in entries if each.loaded is not None]
     digests, notices = _agent_digests(project, {agent or each.case.agent for each in cases})
@@ -132,9 +134,11 @@ def open_session(
     return Opened(snapshot, plan_entries(project, entries, simulations, snapshot), notices)
 
 
-def _check_upstream_key(project: Project) -> None:
-    """Refuse live attempts without the key that they are configured to use: each would fail for that reason."""
+def _check_upstream(project: Project) -> None:
+    """Refuse live attempts that would all fail: without the configured key, or on a wire that nobody speaks."""
     upstream = project.config.upstream
+    if upstream is not None:
+        registry.load("wires", upstream.wire)
     if upstream is not None and upstream.api_key_env and not os.environ.get(upstream.api_key_env):
         raise UsageRefused(
             f"Couldn't plan live attempts: {upstream.api_key_env}, which api_key_env in [tool.regcase.upstream]"

@@ -7,8 +7,9 @@ from pytest_regcase.config import AgentConfig, Project
 from pytest_regcase.errors import FileError, UnknownName
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan
 from pytest_regcase.records.session import SessionSnapshot
-from pytest_regcase.rules.sequential import history_of, plan_for, wanted_runs
-from pytest_regcase.session.rules_in_force import expected_recovery, rerun_rule
+from pytest_regcase.rules.claim_plan import in_force, next_runs
+from pytest_regcase.rules.lifecycle import case_state, is_retired, last_fix
+from pytest_regcase.session.rules_in_force import claim_settings, expected_recovery, plan_in_force
 
 
 def plan_case(
@@ -19,11 +20,15 @@ def plan_case(
 ) -> tuple[AttemptPlan, ...]:
     """Return the attempts of one case: its control, its simulations in file order, its new live runs.
 
+    None of a retired case.
+
     Raises:
         UnknownName: the case names an agent or a simulation that does not exist.
         FileError: the agent's deadline leaves no room for the case's own stop budget.
         UsageRefused: the rerun rule is none that this version can decide.
     """
+    if is_retired(loaded.case):
+        return ()
     name = agent_name(loaded, snapshot)
     agent = agent_config(project, name)
     _check_deadline(project, loaded, name, agent)
@@ -68,22 +73,24 @@ def agent_config(project: Project, name: str) -> AgentConfig:
 
 
 def _live(project: Project, loaded: LoadedCase, name: str, snapshot: SessionSnapshot) -> tuple[AttemptPlan, ...]:
-    rule = rerun_rule(project, loaded.case)
+    fix, settings = last_fix(loaded.case), claim_settings(project)
     # Read also where nothing live is planned: an unusable rule is told before anything runs.
-    plan = plan_for(project.config.plan, rule.max_failure_rate, rule.risk)
-    if snapshot.live_new == 0 or not loaded.case.fix:
+    plan = plan_in_force(project, loaded.case, 1 if fix is None else fix.number)
+    if snapshot.live_new == 0 or fix is None or case_state(loaded.case, recurred=False) != "verifying":
         return ()
-    history = history_of(
-        snapshot.live.get(loaded.id, ()),
-        pass_over=loaded.case.expected_recovery.other_failures == "pass-over",
-    )
+    if fix.ledger_id != snapshot.ledger_id:
+        # On another ledger than the fix was claimed on no number of clean runs settles the claim.
+        return ()
+    pass_over = loaded.case.expected_recovery.other_failures == "pass-over"
+    standing = in_force(settings, plan, snapshot.live.get(loaded.id, ()), pass_over=pass_over)
     return tuple(
         AttemptPlan(
             key=AttemptKey(case_id=loaded.id, agent=name, scenario="live", run=number),
             kind="live",
-            planned_total=plan.bounds[0],
+            planned_total=standing.plan.bounds[0],
+            stopped_by_failures=standing.failures_left,
         )
-        for number in wanted_runs(plan, history, snapshot.live_new)
+        for number in next_runs(settings, standing, snapshot.live_new)
     )
 
 

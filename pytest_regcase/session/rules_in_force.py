@@ -4,6 +4,9 @@ from pytest_regcase.config import Project
 from pytest_regcase.records.case import RegressionCase, RerunRule
 from pytest_regcase.records.expected_recovery import ExpectedRecovery
 from pytest_regcase.records.words import HypothesisClass
+from pytest_regcase.rules.claim_plan import ClaimSettings, claim_plan
+from pytest_regcase.rules.policies import Policy, policy_for
+from pytest_regcase.rules.sequential import Plan
 
 
 def rerun_rule(project: Project, case: RegressionCase) -> RerunRule:
@@ -13,6 +16,33 @@ def rerun_rule(project: Project, case: RegressionCase) -> RerunRule:
     rate = own.max_failure_rate if own is not None else config.max_failure_rate
     risk = own.risk if own is not None else config.risk
     return RerunRule(max_failure_rate=_stricter(rate, limits.max_failure_rate), risk=_stricter(risk, limits.risk))
+
+
+def claim_settings(project: Project) -> ClaimSettings:
+    """Return what the project asks of every claim beside the rate and the risk."""
+    config = project.config
+    return ClaimSettings(
+        plan=config.plan,
+        rule=config.rule,
+        comparison=config.comparison,
+        min_sessions=config.min_sessions,
+        attempts_spend=config.attempts_spend,
+        independence=config.independence,
+    )
+
+
+def plan_in_force(project: Project, case: RegressionCase, fix_number: int) -> Plan:
+    """Return how many live runs claim fix number `fix_number` of `case`.
+
+    Raises:
+        UsageRefused: the rule is none that can be decided.
+    """
+    return claim_plan(claim_settings(project), rerun_rule(project, case), case.baseline, fix_number)
+
+
+def gate_policy(project: Project) -> Policy:
+    """Return how many tries a check gets, and what makes it red."""
+    return policy_for(f"confirm:{project.config.confirm}")
 
 
 def expected_recovery(

@@ -24,6 +24,7 @@ fixtures = ["fixtures"]  # simulations of your own; the built-in ones are always
 # [tool.regcase.upstream]
 # base_url = "https://api.example.com/v1"
 # api_key_env = "OPENAI_API_KEY"
+# wire = "openai-chat"  # or "openai-responses"; "anthropic-messages" with base_url = "https://api.anthropic.com"
 
 [tool.regcase.agents.@NAME@]
 """

@@ -21,12 +21,14 @@ END_GRACE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Budgets:
-    """Seconds after which the agent is ended."""
+    """Seconds, by the agent's clock, after which the agent is ended."""
 
     cap_seconds: float
     deadline_seconds: float
     ends_by_itself: bool
     """The closing reply is the agent's own: a control must end by itself, within the cap."""
+    time_scale: float = 1
+    """How many times as fast the agent's clock runs from the fault on."""
 
 
 @dataclass
@@ -89,9 +91,15 @@ def _act(
     if says == "first-fault":
         seen.notes = take_notes(time.monotonic() - t0)
         # From here: a look at a large work tree takes seconds, in which there is no fault yet.
-        ends["deadline"] = time.monotonic() + budgets.deadline_seconds
+        now = time.monotonic()
+        ends["deadline"] = now + budgets.deadline_seconds / budgets.time_scale
+        ends["cap"] = now + (ends["cap"] - now) / budgets.time_scale
         supplier.proceed()
     elif says == "control-reached" and not budgets.ends_by_itself:
         ends["control-done"] = time.monotonic() + CONTROL_GRACE_SECONDS
+    elif says == "clock-missed":
+        # In real time it could take hours.
+        ends["cut-short"] = time.monotonic()
+        seen.trouble = str(message["text"])
     elif says == "trouble":
         seen.trouble = str(message.get("text", "the supplier reported trouble without a text"))

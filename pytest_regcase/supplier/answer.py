@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from pytest_regcase.supplier.connection import ClientConnection
-from pytest_regcase.supplier.protocol import Call
+from pytest_regcase.supplier.protocol import Call, Headers
 from pytest_regcase.supplier.wire_log import WireLog
 
 JSON = "application/json"
@@ -19,9 +19,26 @@ EVENT_STREAM = "text/event-stream; charset=utf-8"
 class Answer:
     """Writes one answer and records it with one `sent` event, also when it broke off in the middle."""
 
-    def __init__(self, connection: ClientConnection, log: WireLog, *, request: int, step: int | None) -> None:
+    def __init__(
+        self,
+        connection: ClientConnection,
+        log: WireLog,
+        *,
+        request: int,
+        step: int | None,
+        reply_id: str = "",
+        request_id_header: str = "x-request-id",
+    ) -> None:
         self.request = request
+        self.reply_id = reply_id
+        """What a model reply in this answer goes by."""
+        self.request_id_value = f"req_regcase_{request:06d}"
+        self._request_id_header = request_id_header
         self.bytes_sent = 0
+        self.parts = 0
+        """Parts of a body that went out; a head is none."""
+        self.first_byte: float | None = None
+        """`t` at which the first byte was handed over."""
         self.complete = False
         self.status: int | None = None
         self._connection = connection
@@ -37,6 +54,8 @@ class Answer:
         Raises:
             PeerGone: the client is not there any more.
         """
+        if self.first_byte is None:
+            self.first_byte = self._log.now()
         await self._connection.write(data)
         self.bytes_sent += len(data)
         self._digest.update(data)
@@ -47,7 +66,7 @@ class Answer:
         content_type: str | None,
         *,
         length: int | None = None,
-        headers: Iterable[tuple[str, str]] = (),
+        headers: Headers = (),
         body: bytes = b"",
     ) -> None:
         """Send the head, and `body` in the same write; without a `length` the body goes out in chunks."""
@@ -67,11 +86,13 @@ class Answer:
         if not self._connection.keep_alive:
             lines.append("Connection: close")
         await self.write("\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body)
+        self.parts += bool(body)
 
     async def piece(self, data: bytes) -> None:
         """Send one part of the body."""
         if data:
             await self.write(b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data)
+            self.parts += 1
 
     async def finish(self) -> None:
         """Send the end of the body; the answer is complete."""
@@ -79,21 +100,36 @@ class Answer:
             await self.write(b"0\r\n\r\n")
         self.complete = True
 
-    async def send_json(self, status: int, body: bytes) -> None:
-        """Send a whole JSON answer with one write."""
-        await self.start(status, JSON, length=len(body), headers=[self._request_id], body=body)
+    async def send_whole(self, status: int, body: bytes, content_type: str | None, headers: Headers = ()) -> None:
+        """Send a whole answer with one write."""
+        await self.start(status, content_type, length=len(body), headers=headers, body=body)
         self.complete = True
+
+    async def send_json(self, status: int, body: bytes, headers: Headers = ()) -> None:
+        """Send a whole JSON answer of an API with one write."""
+        await self.send_whole(status, body, JSON, [self.request_id, *headers])
+
+    async def start_events(self) -> None:
+        """Send the head of an event stream."""
+        await self.start(200, EVENT_STREAM, headers=[("Cache-Control", "no-cache"), self.request_id])
 
     async def send_events(self, events: Iterable[bytes]) -> None:
         """Send a whole event stream, event by event."""
-        await self.start(200, EVENT_STREAM, headers=[("Cache-Control", "no-cache"), self._request_id])
+        await self.start_events()
         for event in events:
             await self.piece(event)
         await self.finish()
 
     @property
-    def _request_id(self) -> tuple[str, str]:
-        return "x-request-id", f"req_regcase_{self.request:06d}"
+    def request_id(self) -> tuple[str, str]:
+        """The header by which an API names the request."""
+        return self._request_id_header, self.request_id_value
+
+    def record_fault(self, kind: str, text: str | None, *, unfinished: bool) -> None:
+        """Write the `sent` event of a fault, with what shows its course; none where no byte went out."""
+        if self.bytes_sent:
+            course = {"parts": self.parts, "first_byte": self.first_byte, "unfinished": unfinished or None}
+            self.record("fault", fault_kind=kind, text=text, tool_calls=(), **course)
 
     def record(
         self,

@@ -15,21 +15,19 @@ from typing import Literal
 
 import h11
 
-from pytest_regcase.supplier.protocol import HttpRequest
+from pytest_regcase.supplier.protocol import HttpRequest, PeerGone
 from pytest_regcase.supplier.wire_log import WireLog
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """A request with a longer body is refused (413)."""
 _MAX_UNREAD_BYTES = 1024 * 1024
 _SO_NWRITE = 0x1024  # macOS: bytes in the send queue
+_ACKNOWLEDGED_WITHIN_SECONDS = 2.0
+_LOOK_AGAIN_SECONDS = 0.001
 
 
 class BodyTooLarge(Exception):
     """A request body beyond `MAX_BODY_BYTES`."""
-
-
-class PeerGone(Exception):
-    """The client is not there any more, so nothing can be sent."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -101,7 +99,9 @@ class ClientConnection(asyncio.Protocol):
 
     def _peer_is_gone(self, how: Literal["fin", "rst"]) -> None:
         if self._gone_at is None:
-            self._gone_at, self._how = self._log.now(), how
+            self._gone_at = self._log.now()
+            # A client that answers our own end with a reset does not change how we ended it.
+            self._how = self._how if self._closed_by_us else how
         self.gone.set()
         self._wake.set()
 
@@ -165,23 +165,58 @@ class ClientConnection(asyncio.Protocol):
         if self._transport.is_closing():
             raise PeerGone
 
-    def close(self, how: Literal["fin", "rst"]) -> None:
-        """End the connection from our side and record it; the agent held nothing then, we let go of it."""
-        self._closed_by_us = True
-        self.open_request = None
-        self._how = how
-        self._unacknowledged = self.sample_unacknowledged()
-        self.record_end()
+    async def close(self, how: Literal["fin", "rst"]) -> None:
+        """End the connection from our side, once the client's kernel has what was sent, and record it.
+
+        The agent held nothing then: we let go of it. Where the client went first, its end is recorded. A client
+        that acknowledges nothing is waited for two seconds, and the log says how many bytes it had not got.
+        """
         transport = self._transport
-        if transport is not None and not transport.is_closing():
-            if how == "rst":
-                # A linger time of zero makes close() send a reset instead of a FIN.
-                transport.get_extra_info("socket").setsockopt(
-                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
-                )
-                transport.abort()
-            else:
-                transport.close()
+        limit = self._log.now() + _ACKNOWLEDGED_WITHIN_SECONDS
+        await self._wait_until_acknowledged(limit)
+        if transport is None or transport.is_closing() or self.gone.is_set():
+            self.end()
+            return
+        self._closed_by_us, self._how, self.open_request = True, how, None
+        if how == "rst":
+            self._unacknowledged = self.sample_unacknowledged()
+            self.record_end()
+            self.reset_when_closed()
+            transport.abort()
+            return
+        t = self._log.now()
+        transport.write_eof()
+        # The queue holds our FIN too: once it is empty, the client's kernel has that as well.
+        await self._wait_until_acknowledged(limit)
+        self._unacknowledged = self.sample_unacknowledged()
+        self.record_end(t)
+        transport.close()
+
+    async def _wait_until_acknowledged(self, limit: float) -> None:
+        while self.sample_unacknowledged() and not self.gone.is_set() and self._log.now() < limit:
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+
+    def reset_when_closed(self) -> None:
+        """Have the kernel end this connection with RST, whoever closes it, the end of the process included."""
+        # A linger time of zero makes close() send a reset instead of a FIN.
+        self._socket().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    @property
+    def resets_when_closed(self) -> bool:
+        """Say what the kernel will do, by asking it."""
+        packed = self._socket().getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.calcsize("ii"))
+        return bool(struct.unpack("ii", packed) == (1, 0))
+
+    @property
+    def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """The client's address and port, and ours."""
+        assert self._transport is not None
+        return self._transport.get_extra_info("peername"), self._transport.get_extra_info("sockname")
+
+    def _socket(self) -> socket.socket:
+        assert self._transport is not None
+        found: socket.socket = self._transport.get_extra_info("socket")
+        return found
 
     async def finish(self) -> None:
         """End a connection that is not kept: say our end, wait for the peer's, then record what arrived.
@@ -209,7 +244,7 @@ class ClientConnection(asyncio.Protocol):
         """Return how many bytes the peer's kernel has not acknowledged; None where that cannot be asked."""
         if self._transport is None:
             return None
-        handle = self._transport.get_extra_info("socket")
+        handle = self._socket()
         waiting = self._transport.get_write_buffer_size()
         try:
             if sys.platform == "darwin":
@@ -220,13 +255,21 @@ class ClientConnection(asyncio.Protocol):
         except (OSError, ValueError):
             return None
 
-    def record_end(self) -> None:
+    def record_kill(self) -> None:
+        """Write the `closed` event of a connection that the end of this process will reset, as the kernel says."""
+        self._closed_by_us, self.open_request = True, None
+        self._how = "rst" if self.resets_when_closed else "fin"
+        self._unacknowledged = self.sample_unacknowledged()
+        self.record_end()
+
+    def record_end(self, t: float | None = None) -> None:
         """Write the `closed` event, once. While a request is open, its `t` is when the peer let go."""
         if self._logged:
             return
         self._logged = True
         by_us = self._closed_by_us or self._gone_at is None
-        t = self._log.now() if by_us or self._gone_at is None or self.open_request is None else self._gone_at
+        if t is None:
+            t = self._log.now() if by_us or self._gone_at is None or self.open_request is None else self._gone_at
         request, step = self.last_request
         held = None
         if self.open_request is not None:

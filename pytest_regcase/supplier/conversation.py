@@ -6,11 +6,22 @@ the first request stands in until one of a higher rank comes, unless the convers
 """
 
 import hashlib
+import json
 import re
 from enum import IntEnum
 from typing import Literal
 
-from pytest_regcase.supplier.protocol import ModelRequest
+from pytest_regcase.supplier.protocol import Call, ModelRequest
+
+
+def digest_of_messages(request: ModelRequest) -> str:
+    """Return what makes two requests the same conversation, whatever wire and options they come with."""
+
+    def plain(calls: tuple[Call, ...]) -> list[list[str | None]]:
+        return [[each.id, each.name, each.arguments] for each in calls]
+
+    shown = [[each.role, each.text, plain(each.tool_calls), each.tool_call_id] for each in request.messages]
+    return "sha256:" + hashlib.sha256(json.dumps(shown).encode()).hexdigest()
 
 
 class _Rank(IntEnum):

@@ -5,6 +5,7 @@ Imports no fault before it is needed; the registry finds them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
+from itertools import product
 from typing import Any, get_type_hints
 
 from pydantic import ConfigDict, ValidationError, create_model
@@ -55,7 +56,8 @@ def check_settings(simulation: Simulation) -> dict[str, Any]:
 
     Raises:
         UnknownName, ExtensionError: nobody has registered the kind, or it is broken.
-        FileError: a setting that the fault has not, or one of another type; one line each.
+        FileError: a setting that the fault has not, or one of another type, one line each; or a number of requests
+            after which a fault heals that ends the supplier.
     """
     kind = simulation.fault.kind
     cls = registry.load("faults", kind)
@@ -77,7 +79,23 @@ def check_settings(simulation: Simulation) -> dict[str, Any]:
                 for each in error.errors()
             ]
         ) from error
+    _check_lasts(simulation, cls(cls.settings_model(**given)))
     return given
+
+
+def _check_lasts(simulation: Simulation, fault: Fault) -> None:
+    """Refuse a number of requests for a fault that ends the supplier: nobody is left to answer the next one."""
+    if not simulation.fault.heals:
+        return
+    for wire, streaming in product(registry.names("wires"), (False, True)):
+        declared = fault.declares(wire, streaming)
+        if isinstance(declared, Delivery) and declared.then in ("killed", "refused"):
+            raise FileError(
+                [
+                    f"simulation {simulation.id}: fault.lasts = {simulation.fault.lasts}; {fault.kind} ends the"
+                    ' supplier, so nothing heals it; allowed: "for-ever"'
+                ]
+            )
 
 
 def declares_for(simulation: Simulation) -> Callable[[str, bool], Delivery | NotApplicable]:

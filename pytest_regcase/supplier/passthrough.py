@@ -7,14 +7,16 @@ agent sent, and is neither logged nor handed back. Standard library and h11 only
 import asyncio
 import errno
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import h11
 
 from pytest_regcase.supplier.answer import Answer
-from pytest_regcase.supplier.connection import ClientConnection, PeerGone
-from pytest_regcase.supplier.protocol import Call, HttpRequest, UpstreamReply, Wire
+from pytest_regcase.supplier.connection import ClientConnection
+from pytest_regcase.supplier.protocol import Call, HttpRequest, PeerGone, UpstreamReply, Wire
+from pytest_regcase.supplier.spec import PassThrough
 
 _HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding")
@@ -142,6 +144,24 @@ class Upstream:
             outcome.ended = True
         elif isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
             raise h11.RemoteProtocolError("the connection ended before an answer")
+
+
+def upstream_of(through: PassThrough, wires: Sequence[Wire], key: str | None) -> Upstream:
+    """Return the upstream that is configured.
+
+    Its base URL is written as that API's clients take it, so with ``/v1`` or without; ours ends in it.
+
+    Raises:
+        ValueError: none of `wires` is the upstream's.
+    """
+    wire = next((each for each in wires if each.name == through.wire), None)
+    if wire is None:
+        spoken = ", ".join(each.name for each in wires)
+        raise ValueError(f"nothing here speaks the upstream's wire {through.wire!r} (spoken: {spoken})")
+    base_url = through.base_url.rstrip("/")
+    if wire.clients_add_version and not base_url.endswith("/v1"):
+        base_url += "/v1"
+    return Upstream(base_url, wire.key_headers(key) if key else ())
 
 
 def _record(answer: Answer, wire: Wire, outcome: _Outcome) -> UpstreamReply | None:

@@ -19,6 +19,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from pytest_regcase.errors import MachineryError, UsageRefused
+from pytest_regcase.supplier.memory import count_and_remove
+from pytest_regcase.supplier.port import bound_socket, try_connect
 from pytest_regcase.supplier.spec import SupplierSpec
 from pytest_regcase.supplier.wire_log import WireLog
 
@@ -48,6 +50,7 @@ class SupplierProcess:
         self._stopping = False
         self._killed_by_us = False
         self._may_die = False
+        self._memory_group: Path | None = None
 
     @classmethod
     def start(cls, spec: SupplierSpec, *, env_key: str | None = None) -> Self:
@@ -60,12 +63,13 @@ class SupplierProcess:
         Raises:
             MachineryError: it did not come up; its own words are in the text.
             UsageRefused: a `reach` that does not exist.
+            OSError: `spec.port` cannot be had.
         """
         if spec.reach != "loopback":
             raise UsageRefused(
                 f'Couldn\'t start the supplier: reach = {spec.reach!r} is not there yet.\nUse "loopback".'
             )
-        holder = _hold_a_port()
+        holder = bound_socket(spec.port)
         spec = replace(spec, port=holder.getsockname()[1], wire_log=str(Path(spec.wire_log).absolute()))
         folder = Path(spec.wire_log).parent
         try:
@@ -131,7 +135,8 @@ class SupplierProcess:
         """Return what the child said since the last call, without waiting.
 
         `say` is ``first-fault`` (answer it with `proceed`), ``control-reached``, ``off-the-prefix`` (with
-        `reasons`), ``trouble`` (with `text`), and last, from us, ``exited`` (with `code`). Each has `t`.
+        `reasons`), ``clock-missed`` and ``trouble`` (with `text`), and last, from us, ``exited`` (with `code`).
+        Each has `t`.
         """
         while self.exit_code is None:
             try:
@@ -142,9 +147,16 @@ class SupplierProcess:
                 self._reap()
                 break
             *lines, self._unread = (self._unread + data).split(b"\n")
-            self._messages += [json.loads(line) for line in lines]
+            self._messages += [each for each in map(json.loads, lines) if not self._is_ours(each)]
         said, self._messages = self._messages, []
         return said
+
+    def _is_ours(self, message: dict[str, Any]) -> bool:
+        """Keep what only this side is to know: where the kernel counts whom it killed."""
+        if message["say"] != "memory-group":
+            return False
+        self._memory_group = Path(message["path"])
+        return True
 
     def proceed(self) -> None:
         """Let the supplier send the fault that it announced with ``first-fault``."""
@@ -193,6 +205,10 @@ class SupplierProcess:
             "The attempt proves nothing; run it again."
         )
 
+    def _oom_kills(self) -> int | None:
+        group, self._memory_group = self._memory_group, None
+        return None if group is None else count_and_remove(group, self._child.pid)
+
     def _reap(self) -> None:
         self.exit_code = self._child.wait()
         killed = self.exit_code == -signal.SIGKILL
@@ -202,7 +218,7 @@ class SupplierProcess:
                 # Only a fault that was let go may kill; a kernel short of memory is somebody else.
                 by = "us" if self._killed_by_us else "fault" if self._may_die else "other"
                 # Seen after the fact: a connect tells whether the port is really dead.
-                log.write("killed", by=by, connect=_try_connect(self.port))
+                log.write("killed", by=by, connect=try_connect(self.port), oom_kills=self._oom_kills())
             t = log.write("exited", code=self.exit_code)
         finally:
             log.close()
@@ -212,28 +228,9 @@ class SupplierProcess:
         self._messages.append({"say": "exited", "t": t, "code": self.exit_code})
 
 
-def _hold_a_port() -> socket.socket:
-    holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if sys.platform == "darwin":
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    holder.bind(("127.0.0.1", 0))
-    return holder
-
-
 def _environment(spec: SupplierSpec, ours: Mapping[str, str], key_name: str | None) -> dict[str, str]:
     kept = {name: ours[name] for name in _KEPT_VARIABLES if name in ours}
     through = spec.pass_through
     if through is not None and through.api_key_env is not None and key_name is not None and key_name in ours:
         kept[through.api_key_env] = ours[key_name]
     return kept
-
-
-def _try_connect(port: int) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1)
-        try:
-            probe.connect(("127.0.0.1", port))
-        except OSError:
-            return "refused"
-        return "accepted"

@@ -84,7 +84,7 @@ class ReplyBook:
         """Place one request. `conversation` is the digest of its messages."""
         step = self._steps_given + 1
         needed = self._needed(step)
-        place = self._main.place(request, needed)
+        place = "main" if self._spec.one_conversation else self._main.place(request, needed)
         if place == "side":
             # A recorded tool that nobody offers is seen only here; `wire_facts` counts it where none is main.
             off = missing_tools(request, step, needed or self._tools) if self._unfound else ()

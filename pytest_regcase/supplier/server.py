@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import socket
 import sys
 import time
 import traceback
@@ -21,27 +20,29 @@ from typing import Any
 
 import h11
 
+from pytest_regcase.supplier.agent_clock import AgentClock
 from pytest_regcase.supplier.answer import Answer
-from pytest_regcase.supplier.connection import BodyTooLarge, ClientConnection, PeerGone
+from pytest_regcase.supplier.connection import BodyTooLarge, ClientConnection
+from pytest_regcase.supplier.conversation import digest_of_messages
 from pytest_regcase.supplier.exchange import FaultExchange
-from pytest_regcase.supplier.passthrough import Upstream
+from pytest_regcase.supplier.kept_replies import KeptReplies, as_it_came
+from pytest_regcase.supplier.listening import Listening
+from pytest_regcase.supplier.memory import MemoryLimit
+from pytest_regcase.supplier.passthrough import Upstream, upstream_of
 from pytest_regcase.supplier.protocol import (
-    Call,
     Fault,
     HttpRequest,
     ModelRequest,
+    PeerGone,
     PlainAnswer,
     Refusal,
     Reply,
     Wire,
 )
 from pytest_regcase.supplier.replies import Due, DueReply, ReplyBook
+from pytest_regcase.supplier.routing import answering_wire, wire_of
 from pytest_regcase.supplier.spec import FaultSpec, SupplierSpec
 from pytest_regcase.supplier.wire_log import WireLog
-
-HOST = "127.0.0.1"
-_SETTLE_ROUNDS = 20
-_SETTLE_SECONDS = 0.01
 
 
 class Supplier:
@@ -51,12 +52,13 @@ class Supplier:
         self._spec = spec
         self._log = WireLog(spec.wire_log, spec.t0)
         self._book = ReplyBook(spec)
+        self._kept = KeptReplies()
         self._wires: tuple[Wire, ...] = tuple(load_entry(each)() for each in spec.wires)
         self._fault = load_fault(spec.fault) if spec.fault is not None else None
         self._upstream = self._make_upstream()
-        self._connections: dict[int, ClientConnection] = {}
+        self._clock = AgentClock(spec.clock)
+        self._listening = Listening(spec.port, self._log, self._serve)
         self._requests = 0
-        self._accepted = 0
         # Closed while the parent takes its notes at the first faulted request: nobody is answered meanwhile.
         self._gate = asyncio.Event()
         self._gate.set()
@@ -68,8 +70,7 @@ class Supplier:
         if through is None:
             return None
         key = os.environ.pop(through.api_key_env, None) if through.api_key_env else None
-        wire = next((each for each in self._wires if each.name == through.wire), self._wires[0])
-        return Upstream(through.base_url, wire.key_headers(key) if key else ())
+        return upstream_of(through, self._wires, key)
 
     # life
 
@@ -77,26 +78,16 @@ class Supplier:
         """Listen until stdin ends, then record how every connection stood and leave."""
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
-        listener = await loop.create_server(self._accept, sock=_bound_socket(self._spec.port), backlog=128)
+        t = await self._listening.start()
         loop.add_reader(0, self._read_parent, ended)
-        self.say("listening", t=self._log.write("listen"), port=self._spec.port)
+        self.say("listening", t=t, port=self._spec.port)
         await ended.wait()
         loop.remove_reader(0)
-        listener.close()
-        await self._settle()
-        for connection in tuple(self._connections.values()):
-            connection.end()
+        await self._listening.stop()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.wait(others, timeout=1) if others else None
-
-    async def _settle(self) -> None:
-        """Let ends that are on their way arrive, so that they count as the peer's, and acknowledgements too."""
-        for _ in range(_SETTLE_ROUNDS):
-            await asyncio.sleep(_SETTLE_SECONDS)
-            if not any(each.sample_unacknowledged() for each in tuple(self._connections.values())):
-                return
 
     def say(self, what: str, **facts: Any) -> None:
         """Tell the parent, in one line."""
@@ -111,12 +102,6 @@ class Supplier:
             ended.set()
         elif b"proceed" in data:
             self._gate.set()
-
-    def _accept(self) -> ClientConnection:
-        self._accepted += 1
-        connection = ClientConnection(self._accepted, self._log, self._serve)
-        self._connections[connection.number] = connection
-        return connection
 
     async def _serve(self, connection: ClientConnection) -> None:
         try:
@@ -136,7 +121,7 @@ class Supplier:
             self.say("trouble", text=f"{type(error).__name__}: {error}")
         finally:
             connection.end()
-            self._connections.pop(connection.number, None)
+            self._listening.forget(connection)
 
     # one request
 
@@ -145,18 +130,16 @@ class Supplier:
         number = self._requests
         token, _, rest = http.path.lstrip("/").partition("/")
         connection.last_request = (number, None)
-        answer = Answer(connection, self._log, request=number, step=None)
         if token != self._spec.token:
             # What stands there may be another supplier's token: not written down.
             self._log_request(connection, number, http, path=None)
-            await self._refuse(answer, self._wires[0], Refusal(404, "unknown_url", "There is nothing here."))
+            wire = answering_wire(self._wires, http)
+            answer = self._answer(connection, wire, number, None)
+            await self._refuse(answer, wire, Refusal(404, "unknown_url", "There is nothing here."))
             return
         http = HttpRequest(http.method, "/" + rest, http.query, http.headers, http.body)
-        wire = next((each for each in self._wires if _has_path(each, http.path)), None)
-        parsed = (
-            wire.parse(http) if wire else Refusal(404, "unknown_url", f"Invalid URL ({http.method} {http.path})")
-        )
-        wire = wire or self._wires[0]
+        wire, parsed = self._read(http)
+        answer = self._answer(connection, wire, number, None)
         if isinstance(parsed, ModelRequest):
             await self._handle_model_request(connection, number, http, wire, parsed)
             return
@@ -168,10 +151,22 @@ class Supplier:
         else:
             await self._answer_plainly(answer, parsed)
 
+    def _read(self, http: HttpRequest) -> tuple[Wire, ModelRequest | Refusal | PlainAnswer]:
+        wire = wire_of(self._wires, http)
+        if wire is None:
+            refusal = Refusal(404, "unknown_url", f"Invalid URL ({http.method} {http.path})")
+            return answering_wire(self._wires, http), refusal
+        parsed = wire.parse(http)
+        if not isinstance(parsed, ModelRequest):
+            return wire, parsed
+        whole = self._kept.whole(parsed)
+        # The real supplier keeps its replies itself; what it does not know it refuses itself.
+        return wire, as_it_came(parsed) if self._upstream is not None and isinstance(whole, Refusal) else whole
+
     async def _handle_model_request(
         self, connection: ClientConnection, number: int, http: HttpRequest, wire: Wire, request: ModelRequest
     ) -> None:
-        conversation = _digest_of_messages(request)
+        conversation = digest_of_messages(request)
         retry = _number(http.header("x-stainless-retry-count"))
         due = self._book.decide(request, conversation, client_retry=retry)
         t = self._log_request(
@@ -198,8 +193,11 @@ class Supplier:
             self._gate.clear()
             self.say("first-fault", t=t)
         await self._pass_gate(connection)
-        answer = Answer(connection, self._log, request=number, step=due.step)
+        answer = self._answer(connection, wire, number, due.step)
         if due.faulted:
+            # Only here, the notes being taken: what is done before must not count as hours of the agent's time.
+            if (missed := self._clock.start(connection, self._log)) is not None:
+                self.say("clock-missed", text=missed)
             await self._inject(connection, answer, wire, request, due)
         elif due.reply is not None:
             await self._reply(answer, wire, request, due.reply)
@@ -209,10 +207,12 @@ class Supplier:
             if given is not None:
                 reply = DueReply("replay", given.text, given.tool_calls, given.finish)
                 self._book.answered(due, conversation, reply)
+                if given.id is not None:
+                    self._kept.keep(given.id, request, given.text, given.tool_calls)
         if not answer.complete:
             # Nothing but the end of the connection says that no more of this answer comes.
             if not connection.gone.is_set():
-                connection.close("fin")
+                await connection.close("fin")
             raise PeerGone
         connection.open_request = None
 
@@ -235,7 +235,7 @@ class Supplier:
 
     async def _reply(self, answer: Answer, wire: Wire, request: ModelRequest, reply: DueReply) -> None:
         rendered = Reply(
-            id=f"chatcmpl-regcase-{answer.request:06d}",
+            id=answer.reply_id,
             model=request.model,
             created=int(time.time()),
             text=reply.text,
@@ -252,16 +252,21 @@ class Supplier:
         finally:
             text = "" if reply.text is None and not reply.calls else reply.text
             answer.record(reply.origin, text=text, tool_calls=reply.calls)
+        self._kept.keep(rendered.id, request, reply.text, reply.calls)
 
     async def _inject(
         self, connection: ClientConnection, answer: Answer, wire: Wire, request: ModelRequest, due: Due
     ) -> None:
         assert self._fault is not None
+        # Whatever the fault answers under that id, a client may go on from it.
+        self._kept.keep(answer.reply_id, request, None, ())
         exchange = FaultExchange(
+            self,
             connection,
             answer,
             wire,
             request,
+            clock=self._clock,
             kind=self._fault.kind,
             number=due.faulted,
             created=int(time.time()),
@@ -271,13 +276,30 @@ class Supplier:
         finally:
             exchange.record()
 
+    # what a fault does to the supplier as a whole
+
+    def refuse_connections(self, asking: ClientConnection) -> None:
+        """Close the listener and every idle connection but `asking`."""
+        self._listening.refuse(asking)
+
+    def memory_limited(self, limit: MemoryLimit) -> None:
+        """Record the limit. The parent must know the group: only it can read the counter after the end."""
+        self._log.write("memory", limit=limit.by, bytes=limit.bytes)
+        if limit.group is not None:
+            self.say("memory-group", path=limit.group)
+
+    def allocation_failed(self, error: str) -> None:
+        """Record that an allocation failed, which no kernel kill can follow."""
+        self._log.write("allocation-failed", says=error)
+
     # refusals and other plain answers
 
     async def _refuse(self, answer: Answer, wire: Wire, refusal: Refusal) -> None:
         try:
-            await answer.send_json(
-                refusal.status, wire.render_error(refusal.status, refusal.slug, refusal.message)
+            body = wire.render_error(
+                refusal.status, refusal.slug, refusal.message, request_id=answer.request_id_value
             )
+            await answer.send_json(refusal.status, body)
         finally:
             answer.record("refusal")
 
@@ -292,10 +314,21 @@ class Supplier:
         connection.keep_alive = False
         connection.last_request = (self._requests, None)
         self._log.write("request", conn=connection.number, request=self._requests, body_bytes=0)
-        answer = Answer(connection, self._log, request=self._requests, step=None)
+        wire = answering_wire(self._wires)
+        answer = self._answer(connection, wire, self._requests, None)
         with contextlib.suppress(PeerGone):
-            await self._refuse(answer, self._wires[0], refusal)
+            await self._refuse(answer, wire, refusal)
             await connection.finish()
+
+    def _answer(self, connection: ClientConnection, wire: Wire, number: int, step: int | None) -> Answer:
+        return Answer(
+            connection,
+            self._log,
+            request=number,
+            step=step,
+            reply_id=f"{wire.reply_id_prefix}regcase{number:06d}",
+            request_id_header=wire.request_id_header,
+        )
 
     def _log_request(
         self, connection: ClientConnection, number: int, http: HttpRequest, *, path: str | None, **facts: Any
@@ -326,30 +359,6 @@ def load_fault(spec: FaultSpec) -> Fault:
     cls = load_entry(spec.entry)
     fault: Fault = cls(cls.settings_model(**spec.settings))
     return fault
-
-
-def _bound_socket(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if sys.platform == "darwin":
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    listener.bind((HOST, port))
-    return listener
-
-
-def _has_path(wire: Wire, path: str) -> bool:
-    return any(
-        path.startswith(each[:-1]) and "/" not in path[len(each) - 1 :] if each.endswith("/*") else path == each
-        for each in wire.paths
-    )
-
-
-def _digest_of_messages(request: ModelRequest) -> str:
-    def plain(calls: tuple[Call, ...]) -> list[list[str | None]]:
-        return [[each.id, each.name, each.arguments] for each in calls]
-
-    shown = [[each.role, each.text, plain(each.tool_calls), each.tool_call_id] for each in request.messages]
-    return "sha256:" + hashlib.sha256(json.dumps(shown).encode()).hexdigest()
 
 
 def _number(text: str | None) -> int | None:

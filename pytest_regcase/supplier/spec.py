@@ -9,8 +9,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-OPENAI_CHAT = "pytest_regcase.supplier.wires.openai_chat:OpenAIChat"
-"""The entry of the one wire that the supplier speaks unless it is told others."""
+_WIRES = "pytest_regcase.supplier.wires"
+WIRES = (
+    f"{_WIRES}.openai_chat:OpenAIChat",
+    f"{_WIRES}.openai_responses:OpenAIResponses",
+    f"{_WIRES}.anthropic_messages:AnthropicMessages",
+)
+"""The entries of the wires that the supplier speaks unless it is told others."""
 
 Line = Mapping[str, Any]
 """One line of ``transcript.jsonl``, as plain JSON."""
@@ -46,10 +51,21 @@ class PassThrough:
     """The real supplier that requests are handed on to."""
 
     base_url: str
-    """Such as ``https://api.openai.com/v1``; it stands for our own base URL, ``/v1`` included."""
+    """As that API's clients take it: ``https://api.openai.com/v1``, but ``https://api.anthropic.com``."""
     wire: str = "openai-chat"
     api_key_env: str | None = None
     """Name of the child's own variable that holds the key. The key itself is in no file."""
+
+
+@dataclass(frozen=True)
+class ClockSpec:
+    """The agent's clock, which the supplier makes fast right before it injects the fault."""
+
+    state: str
+    """The file that the agent's processes map; the supplier makes it."""
+    scale: float
+    library: str
+    """What a process must have loaded for the clock to reach it."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +86,14 @@ class SupplierSpec:
     after_fault: tuple[Line, ...] = ()
     closing_reply: ClosingReply = field(default_factory=ClosingReply)
     pass_through: PassThrough | None = None
-    wires: tuple[str, ...] = (OPENAI_CHAT,)
+    clock: ClockSpec | None = None
+    """None: the agent's clock is real time throughout."""
+    wires: tuple[str, ...] = WIRES
     reach: str = "loopback"
     port: int = 0
-    """Filled in by `SupplierProcess.start`, which holds it."""
+    """0: a free one, filled in by `SupplierProcess.start`, which holds it."""
+    one_conversation: bool = False
+    """Every model request is a main one: where nothing is replayed by hand, none is a side call."""
 
     def to_json(self) -> str:
         """Return the one JSON document that `from_json` reads."""
@@ -89,6 +109,7 @@ class SupplierSpec:
         try:
             data: dict[str, Any] = json.loads(text)
             fault, closing, through = data["fault"], data["closing_reply"], data["pass_through"]
+            clock = data["clock"]
             changes = {
                 "lines": tuple(data["lines"]),
                 "after_fault": tuple(data["after_fault"]),
@@ -96,6 +117,7 @@ class SupplierSpec:
                 "fault": None if fault is None else FaultSpec(**fault),
                 "closing_reply": ClosingReply(closing["text"], tuple(closing["tool_calls"])),
                 "pass_through": None if through is None else PassThrough(**through),
+                "clock": None if clock is None else ClockSpec(**clock),
             }
             return cls(**{**data, **changes})
         except (TypeError, KeyError, AttributeError) as error:

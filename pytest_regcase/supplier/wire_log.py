@@ -19,7 +19,11 @@ class WireLog:
 
     def now(self) -> float:
         """Return the seconds since `t0`, to the tenth of a millisecond."""
-        return round(time.monotonic() - self._t0, 4)
+        return self.t_of(time.monotonic())
+
+    def t_of(self, moment: float) -> float:
+        """Return the `t` of a moment on `time.monotonic`."""
+        return round(moment - self._t0, 4)
 
     def write(self, event: str, *, t: float | None = None, **facts: Any) -> float:
         """Append one event and return its `t`. Facts that are None are left out: absent stays absent."""

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_regcase.case_files import append_record, load_case
 from pytest_regcase.errors import FileError, SealError, UsageRefused
-from pytest_regcase.records.case import Amendment, Closed, Evidence, Fix, Reopened
+from pytest_regcase.records.case import Amendment, Closed, Evidence, Fix, Reopened, Retired
 from tests.case_files.conftest import MINIMUM, WriteCase
 
 AT = datetime(2026, 4, 13, 8, 0, 0, tzinfo=UTC)
@@ -53,10 +53,11 @@ def test_interleaved_records_keep_their_order_and_nested_tables(write_case: Writ
     append_record(path, "closed", closed)
     append_record(path, "reopened", Reopened(at=AT, by="mina", why="it came back"))
     append_record(path, "fix", fix(2))
+    append_record(path, "retired", Retired(at=AT, by="mina", why="the task is gone"))
     case = append_record(path, "amendments", Amendment(what="a", why="b", who="c", at=AT)).case
     assert [each.number for each in case.fix] == [1, 2]
     assert case.closed == (closed,)
-    assert len(case.reopened) == len(case.amendments) == 1
+    assert len(case.reopened) == len(case.retired) == len(case.amendments) == 1
 
 
 def test_a_file_without_a_last_line_ending_gets_one_first(write_case: WriteCase) -> None:

@@ -268,6 +268,7 @@ class TestCaseDigest:
             '[[fix]]\nnumber = 1\nrevision = "r"\nledger_id = "l"\nrows = 0\nat = 2026-01-01 00:00:00Z\nby="b"\n',
             '[[amendments]]\nwhat = "a"\nwhy = "b"\nwho = "c"\nat = 2026-01-01T00:00:00Z\n',
             '[[reopened]]\nat = 2026-01-01T00:00:00Z\nby = "b"\nwhy = "c"\n',
+            '[[retired]]\nat = 2026-01-01T00:00:00Z\nby = "b"\nwhy = "c"\n',
         ],
     )
     def test_an_added_table_changes_nothing(self, write_case: WriteCase, added: str) -> None:

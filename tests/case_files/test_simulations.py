@@ -2,9 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_regcase.case_files import LoadedSimulation, load_simulation, load_simulations, simulations
+from pytest_regcase.case_files import (
+    LoadedSimulation,
+    find_simulation,
+    load_simulation,
+    load_simulations,
+    simulations,
+)
 from pytest_regcase.config import Project, RegcaseConfig
-from pytest_regcase.errors import FileError
+from pytest_regcase.errors import FileError, UnknownName
 
 SIMULATION = """\
 schema = 1
@@ -114,3 +120,20 @@ def test_every_built_in_simulation_loads(repository: Path) -> None:
     assert {"deadline", "resource-exhaustion", "auth", "hidden"} <= {
         each.simulation.hypothesis for each in found.values()
     }
+
+
+def test_one_is_found_by_its_id(project: Project) -> None:
+    write(project.root / "fixtures")
+    assert find_simulation(project, "stall-v1") == load_simulations(project)["stall-v1"]
+    for name in ("nothing-v1", "../fixtures/stall-v1", "", "x" * 5000):
+        with pytest.raises(UnknownName, match="`regcase simulations` lists them"):
+            find_simulation(project, name)
+
+
+def test_two_contents_of_one_id_are_refused_there_too(project: Project) -> None:
+    write(project.root / "fixtures")
+    write(project.root / "built-in")
+    assert find_simulation(project, "stall-v1").simulation.id == "stall-v1"
+    write(project.root / "built-in", SIMULATION.replace("never answers", "is slow"))
+    with pytest.raises(FileError, match="one content an id"):
+        find_simulation(project, "stall-v1")

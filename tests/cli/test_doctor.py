@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from pytest_regcase.cli import main
 from pytest_regcase.cli.doctor import doctor
-from tests.session.test_doctor import DEMO, PLACES, SENDS, project_of
+from tests.session.test_doctor import DEMO, PLACES, SENDS, compressed, project_of
 
 
 def test_prints_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,13 +65,37 @@ def test_a_project_that_takes_no_files_is_said(
 
 
 def test_requests_that_are_none_of_a_model_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project_of(tmp_path, (sys.executable, "-c", SENDS, "{openai_base_url}", "/responses"))
+    project_of(tmp_path, (sys.executable, "-c", SENDS, "{openai_base_url}", "/completions"))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(doctor, [])
     assert result.exit_code == 1
     assert (
-        "reached our port: yes, but with no model request that we can answer: it asked\n    for /v1/responses"
+        "reached our port: yes, but with no model request that we can answer: it asked\n    for /v1/completions"
         in (result.stdout)
     )
     assert "still waiting" not in result.stdout
     assert "OPENAI_BASE_URL" not in result.stdout
+
+
+def test_compressed_time_is_told(tmp_path: Path, clock_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compressed(tmp_path, clock_library, (*DEMO, "--timeout", "60", *PLACES))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(doctor, [])
+    assert result.exit_code == 0, result.output
+    assert "the second may take up to 20 s" in result.stderr
+    assert "its clock ran 200 times as fast from then on; the run took" in result.stdout
+    assert "proposed: stop_within_seconds = " in result.stdout
+
+
+def test_a_clock_that_does_not_reach_the_agent_is_refused(
+    tmp_path: Path, clock_library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("env", "-u", "LD_PRELOAD", *DEMO, "--timeout", "60", *PLACES)
+    compressed(tmp_path, clock_library, command)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(doctor, [])
+    assert result.exit_code == 1
+    assert "time_scale = 200 does not reach the agent: the process that asks us" in " ".join(result.stdout.split())
+    assert "set time_scale = 1 in [tool.regcase.agents.default]" in " ".join(result.stdout.split())
+    assert "proposed" not in result.stdout
+    assert "still waiting" not in result.stdout

@@ -10,7 +10,7 @@ import pytest
 from pytest_regcase import cli
 from pytest_regcase.errors import FileError, LedgerError, RegcaseError, UnknownName
 
-HEAVY = ("pydantic", "scipy", "sqlalchemy", "h11", "tomlkit", "rich", "pytest")
+HEAVY = ("pydantic", "scipy", "sqlalchemy", "h11", "tomlkit", "rich", "plotext", "pytest")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in cli.COMMANDS)])

@@ -1,6 +1,5 @@
 """The real mini-swe-agent command line under two simulations: what it does is known from recorded runs."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,69 +7,19 @@ from typing import Any
 
 import pytest
 
-PYPROJECT = """
-[tool.regcase.agents.default]
-command = ["mini", "-y", "--exit-immediately", "-m", "openai/{model}", "-t", "{task}",
-           "-o", "{out_dir}/trajectory.traj.json", "-c", "mini.yaml", "-c", "model.model_kwargs.timeout=3"]
-output = "{out_dir}"
-closing_reply = { tool_calls = [
-  { name = "bash", arguments = '{"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}' } ] }
-deadline_seconds = 90
-cap_seconds = 200
-revision_paths = ["pyproject.toml"]
-[tool.regcase.agents.default.env]
-OPENAI_BASE_URL = "{openai_base_url}"
-OPENAI_API_KEY = "{api_key}"
-LITELLM_LOCAL_MODEL_COST_MAP = "True"
-MSWEA_CONFIGURED = "true"
-MSWEA_COST_TRACKING = "ignore_errors"
-MSWEA_GLOBAL_CONFIG_DIR = "{out_dir}/mini-config"
-MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT = "2"
-"""
-CASE = """
-schema = 1
-id = "calc-step-3"
-title = "no reply at step 3"
-[observation]
-symptom = "the model answered step 2, then no reply at step 3 is recorded"
-source_event = "sweep-9/trial-4"
-cause_status = "unknown"
-failing_step = 3
-[task]
-text_file = "recorded/task.txt"
-work_tree = "recorded/work_tree"
-[replies]
-source = "script"
-file = "recorded/script.jsonl"
-[[hypotheses]]
-id = "guesses"
-simulations = ["auth-rejected-v1", "deadline-no-answer-v1"]
-[handover]
-owner = "eval-harness-oncall"
-next_decision = "read the server's own logs"
-"""
-COMMANDS = ("cat sums.py", "sed -i 's/a - b/a + b/' sums.py")
+from tests.harness.mini_project import make_mini_project
 
 
 @pytest.fixture
 def mini_project(tmp_path: Path) -> Path:
     """A case with two recorded replies, its fix half done at the fault, and mini-swe-agent as the agent."""
-    recorded = tmp_path / "cases" / "calc-step-3" / "recorded"
-    (recorded / "work_tree").mkdir(parents=True)
-    (recorded / "work_tree" / "sums.py").write_text("def add(a, b):\n    return a - b\n")
-    (recorded / "task.txt").write_text("sums.py has two bugs. Fix both.\n")
-    lines = [
-        {
-            "step": step,
-            "role": "assistant",
-            "text": f"Step {step}.",
-            "tool_calls": [{"id": f"call_{step}", "name": "bash", "arguments": json.dumps({"command": command})}],
-        }
-        for step, command in enumerate(COMMANDS, start=1)
-    ]
-    (recorded / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (recorded.parent / "case.toml").write_text(CASE)
-    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    make_mini_project(
+        tmp_path,
+        ["auth-rejected-v1", "deadline-no-answer-v1"],
+        settings="deadline_seconds = 90\ncap_seconds = 200",
+        arguments=["-c", "model.model_kwargs.timeout=3"],
+        env='MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT = "2"',
+    )
     return tmp_path
 
 

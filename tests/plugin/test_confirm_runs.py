@@ -71,6 +71,19 @@ def test_every_try_is_its_own_report_and_row(project: GateProject, parallel: tup
     assert all(each == list(range(len(each))) for each in tries.values())
 
 
+def test_as_many_confirm_runs_as_are_configured(project: GateProject) -> None:
+    pyproject = project.root / "pyproject.toml"
+    pyproject.write_text(pyproject.read_text().replace("[tool.regcase]\n", "[tool.regcase]\nconfirm = 3\n"))
+    project.add_case("trial-37", ["stall-v1", "killed-v1"])
+    script = {"trial-37::stall-v1": [BAD, GOOD, GOOD, GOOD], "trial-37::killed-v1": [BAD, GOOD, GOOD, BAD]}
+    project.script(script)
+    result = project.run()
+    assert {name: each for name, each in project.verdicts().items() if "control" not in name} == script
+    result.stdout.fnmatch_lines(
+        ["Flaky: failed once, then passed all 3 confirm runs", "FAIL (profile pull-request, confirm:3): *"]
+    )
+
+
 def test_a_control_that_does_not_finish_gets_one_more_try(project: GateProject) -> None:
     project.add_case("trial-37", [])
     project.script({"trial-37::control": ["did-not-finish"] * 9})

@@ -41,6 +41,29 @@ def test_at_most_n_new_runs_a_case_counted_over_sessions(project: GateProject) -
     assert _live(project) == [(number, "clean") for number in range(1, 6)]
 
 
+@pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["serial", "xdist"])
+def test_a_recurrence_that_the_plan_allows_stops_nothing_and_the_next_one_does(
+    project: GateProject, parallel: tuple[str, ...]
+) -> None:
+    pyproject = project.root / "pyproject.toml"
+    text = pyproject.read_text().replace("[tool.regcase]\n", '[tool.regcase]\nplan = "allow-one"\n')
+    pyproject.write_text(text)
+    project.add_case("trial-37", [])
+    project.claim_fix("trial-37")
+    verdicts = ["clean", "recurred", "clean", "recurred", *["clean"] * 4]
+    project.script({"trial-37::live": verdicts})
+    first = project.run(NIGHTLY, "--regcase-live=3", "-rs", *parallel)
+    assert first.ret == pytest.ExitCode.OK
+    assert _live(project) == list(enumerate(verdicts[:3], 1))
+    first.stdout.fnmatch_lines(["SKIPPED*trial-37::live::run-002: recurred, which plan allow-one allows"])
+    result = project.run(NIGHTLY, "--regcase-live=4", *parallel)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert _live(project)[:4] == list(enumerate(verdicts[:4], 1))
+    result.stdout.fnmatch_lines(["*trial-37: the symptom came back in live run 4; red until a new fix", "FAIL *"])
+    if not parallel:
+        assert len(_live(project)) == 4
+
+
 def test_the_price_is_said_where_it_is_configured(project: GateProject) -> None:
     path = project.root / "pyproject.toml"
     path.write_text(path.read_text().replace("[tool.regcase]\n", "[tool.regcase]\ncost_per_attempt = 0.25\n"))
@@ -80,6 +103,16 @@ def test_the_next_session_is_still_red_though_nothing_is_run(project: GateProjec
     assert again.ret == pytest.ExitCode.TESTS_FAILED
     again.stdout.fnmatch_lines(["*live run 2*", "FAIL (*"])
     assert _live(project) == made
+
+
+def test_a_failure_that_the_case_passes_over_is_shown_and_not_red(project: GateProject) -> None:
+    project.add_case("trial-37", [], '\n[expected_recovery]\nother_failures = "pass-over"\n')
+    project.claim_fix("trial-37")
+    project.script({"trial-37::live": ["failed-otherwise", "clean"]})
+    result = project.run(NIGHTLY, "--regcase-live=2", "-rs")
+    assert result.ret == pytest.ExitCode.OK
+    assert _live(project) == [(1, "failed-otherwise"), (2, "clean")]
+    result.stdout.fnmatch_lines(["SKIPPED*trial-37::live::run-001: failed-otherwise, which the case allows"])
 
 
 @pytest.mark.parametrize("verdict", ["failed-otherwise", "inconclusive"])

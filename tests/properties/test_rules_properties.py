@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_regcase.records.words import AttemptVerdict, Profile
 from pytest_regcase.rules.binomial import bound_text, upper_bound
-from pytest_regcase.rules.confirm import MOST_TRIES, check_result, wants_another
+from pytest_regcase.rules.confirm import check_result, most_tries, wants_another
 from pytest_regcase.rules.gate import SEEN_TO_BE_WRONG, decide
 from pytest_regcase.rules.rerun import clean_reruns
 from pytest_regcase.rules.sequential import Plan, RunOutcome, wanted_runs
@@ -88,7 +88,7 @@ def test_the_wanted_runs_being_clean_settle_the_claim(plan: Plan, history: dict[
 
 
 @SETTINGS
-@given(st.lists(CHECK_VERDICTS, min_size=MOST_TRIES, max_size=MOST_TRIES))
+@given(st.lists(CHECK_VERDICTS, min_size=most_tries(), max_size=most_tries()))
 def test_a_check_never_passes_on_a_later_try_after_a_failure(verdicts: list[AttemptVerdict]) -> None:
     tries: list[AttemptVerdict] = []
     while wants_another(tries):

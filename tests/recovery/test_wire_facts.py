@@ -13,6 +13,8 @@ HELD = Delivery(answer="none", then="held")
 KILLED = Delivery(answer="none", then="killed")
 REJECTED = Delivery(answer="complete", status=401, then="answered")
 PARTIAL = Delivery(answer="partial", status=200, then="closed")
+LATE = Delivery(answer="complete", then="answered", not_before_seconds=1.0, body="repeated", out_of_memory=True)
+REFUSED = Delivery(answer="none", then="refused", how="rst")
 
 
 def asked(number: int, t: float, *, conn: int | None = None, step: int = 3, **facts: Any) -> WireEvent:
@@ -254,7 +256,12 @@ EVERYTHING = [
     sent(3, 5.1, text="", tool_calls=[{"id": None, "name": "f", "arguments": "{}"}]),
     closed(3, 6.0),
     *healthy(4, 7.0, 3, "upstream", upstream_id="u", unfinished=True, tool_calls=[{"id": "c", "name": "f"}]),
-    {"t": 9.0, "event": "killed", "by": "fault", "connect": "refused"},
+    {"t": 8.0, "event": "refusing", "conn": 3, "connect": "refused"},
+    {"t": 8.1, "event": "memory", "limit": "address-space", "bytes": 1},
+    {"t": 8.2, "event": "allocation-failed", "says": "x"},
+    asked(8, 8.3),
+    sent(8, 8.4, text="half", complete=False, parts=2, first_byte=8.3),
+    {"t": 9.0, "event": "killed", "by": "fault", "connect": "refused", "oom_kills": 1},
     {"t": 9.1, "event": "exited", "code": -9},
 ]
 
@@ -264,7 +271,7 @@ EVERYTHING = [
     drop=st.sets(st.integers(0, len(EVERYTHING) - 1), max_size=5),
     without=st.sets(st.sampled_from(["t", "conn", "request", "step", "from", "text", "by", "wire", "phase"])),
     seed=st.integers(0, 100),
-    declared=st.sampled_from([None, HELD, KILLED, REJECTED, PARTIAL, NotApplicable(reason="x")]),
+    declared=st.sampled_from([None, HELD, KILLED, REJECTED, PARTIAL, NotApplicable(reason="x"), LATE, REFUSED]),
     ended=st.none() | st.floats(0, 20),
 )
 def test_a_log_with_holes_gives_fewer_facts_and_never_an_error(

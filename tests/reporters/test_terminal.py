@@ -19,6 +19,7 @@ from tests.rules.attempt_samples import (
     an_attempt,
     case_inputs,
     control,
+    first_tries,
     gate_inputs,
     live,
     live_run,
@@ -127,7 +128,7 @@ def test_a_count_says_how_its_number_was_got() -> None:
     text = flat(section(summary_lines(decision, attempts), "Claimed fixes"))
     assert "claimed, fix 2: 11 of 29 clean live runs" in text
     assert "29 rule out a 10 % rate at 5 % risk: 0.90^29 = 0.0471" in text
-    assert "upper bound so far, at this look only: 0.2385" in text
+    assert "upper bound so far, at this look only, what proved nothing taken as failed: 0.3387" in text
     assert "fresh draws 11, distinct transcripts 11, sessions 2" in text
     assert "they proved nothing: run 10" in text
     assert "29 clean runs would still happen 4.7 % of the time" in text
@@ -142,6 +143,93 @@ def test_a_bounded_claim_says_so_and_a_closed_case_says_nothing() -> None:
     assert "Next" not in bounded
     closed = a_case(fix=(a_fix(),), closed=[{"at": a_fix().at, "by": "x", "revision": "r", "numbers": {}}])
     assert "Claimed fixes" not in of(case_inputs(closed, live=live(*clean)))
+
+
+def claims_of(case: Any, rows: Any = (), **settings: Any) -> str:
+    """The section on claims, of one case under the settings given."""
+    return flat(section(of(case_inputs(case, live=rows, claims=settings)), "Claimed fixes"))
+
+
+def test_both_claims_are_named_and_how_the_comparison_came_out() -> None:
+    clean: list[AttemptVerdict] = ["clean"] * 29
+    case = a_case(fix=(a_fix(),), baseline={"failures": 1, "trials": 1, "kind": "all-attempts"})
+    text = claims_of(case, live(*clean))
+    assert "FIXED: failure rate below 10 %, upper bound 0.0982, and it fails less than before" in text
+    assert "beside the baseline: fails less than before (1 of 1, " in text
+    assert "note: all clean runs come from 1 session" in text
+    fewer = claims_of(case, live(*clean[:19]))
+    assert "IMPROVED: it fails less than before; the rate is not bounded yet" in fewer
+    assert "upper bound so far, at this look only: 0.1459" in fewer
+    never = a_case(fix=(a_fix(),), baseline={"failures": 0, "trials": 9, "kind": "fresh"})
+    assert "NOT REPRODUCED: nothing failed in the baseline; the rate is not bounded yet" in claims_of(never)
+
+
+def test_what_the_rule_asks_for_beside_clean_runs_is_said() -> None:
+    clean: list[AttemptVerdict] = ["clean"] * 29
+    case = a_case(fix=(a_fix(),), baseline={"failures": 2, "trials": 20, "kind": "all-attempts"})
+    text = claims_of(case, live(*clean), rule="fixed")
+    assert "29 of 68 clean live runs" in text
+    assert "0.90^29 = 0.0471; 68 clean runs with the comparison with the baseline" in text
+    assert "not there yet: fewer failures than in the baseline: p = 0.16" in text
+
+
+def test_a_failure_that_the_plan_allows_is_said() -> None:
+    text = claims_of(a_case(fix=(a_fix(),)), live("clean", "recurred", "clean"), plan="allow-one")
+    assert "2 of 53 clean live runs, 1 failed run that plan allow-one allows" in text
+    assert "plan allow-one: 31 clean runs or 54 with 1 failed rule out a 10 % rate" in text
+    assert "upper bound so far, at this look only: 0.8647" in text
+
+
+def test_the_risk_over_all_fixes_is_always_said() -> None:
+    assert "risk that this fix passes by luck: 4.72 %" in claims_of(a_case(fix=(a_fix(),)))
+    assert "risk that one of 3 fixes passes by luck: 13.48 %" in claims_of(a_case(fix=(a_fix(3),)))
+
+
+def test_an_unasked_independence_is_said_in_capitals() -> None:
+    text = claims_of(a_case(fix=(a_fix(),)), live("clean", fresh=False), independence="off")
+    assert "note: UNVERIFIED: whether the clean runs are independent draws was not asked" in text
+
+
+@pytest.mark.parametrize(
+    ("policy", "title"),
+    [
+        ("confirm:1", "Flaky: failed once, then passed the confirm run"),
+        ("confirm:2", "Flaky: failed once, then passed both confirm runs"),
+        ("confirm:3", "Flaky: failed once, then passed all 3 confirm runs"),
+        ("any-pass:1", "Flaky: failed, and not red under any-pass:1"),
+    ],
+)
+def test_what_flaky_means_depends_on_the_policy(policy: str, title: str) -> None:
+    checks = (control("finished"), simulation("not-recovered", "recovered", "recovered", "recovered"))
+    assert title in of(case_inputs(checks=checks), policy=policy)
+
+
+def test_a_retired_case_is_listed() -> None:
+    retired = a_case("gone", retired=[{"at": a_fix().at, "by": "team-a", "why": "the task is gone"}])
+    lines = of(case_inputs(), case_inputs(retired, checks=()))
+    assert lines[lines.index("gone (retired)") + 1] == "  not run any more"
+    assert "note      gone: retired on 2026-05-10 by team-a: the task is gone" in flat(lines).replace(
+        "note gone", "note      gone"
+    )
+
+
+def test_another_ledger_asks_for_no_further_runs() -> None:
+    text = flat(section(of(case_inputs(a_case(fix=(a_fix(),)), fix_is_of_another_ledger=True)), "Next"))
+    assert "run where the ledger is that the fix was claimed on" in text
+    assert "regcase fix trial-37" in text
+    assert "more live runs to make" not in text
+
+
+def test_what_to_do_about_flakiness() -> None:
+    checks = (control("finished"), simulation("not-recovered", "recovered", "recovered"))
+    history = first_tries("pf" + 9 * "p" + "f" + 8 * "p" + "ff")
+    noisy = case_inputs(checks=checks, first_attempts={SIMULATION: history})
+    lines = of(noisy, case_inputs(a_case("other")), profile="nightly")
+    text = flat(section(lines, "Next"))
+    assert "repair the flaky check, or let its owner set the case aside with [quarantine]" in text
+    assert "see what changed since the check began to fail more often" in text
+    reasons = flat(section(lines, "Reasons"))
+    assert "FAIL trial-37: deadline-no-answer-v1: FLAKY, and over its budget" in reasons
 
 
 def test_many_missing_runs_are_counted() -> None:

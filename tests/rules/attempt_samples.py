@@ -8,6 +8,7 @@ from pytest_regcase.records.attempt import AttemptRecord, Digests, Draw, Finding
 from pytest_regcase.records.case import Fix, Quarantine, RegressionCase, RerunRule
 from pytest_regcase.records.session import LiveRow
 from pytest_regcase.records.words import EXPECTATIONS, AttemptVerdict, Expectation, FindingStatus, Profile
+from pytest_regcase.rules.flake import FirstAttempt
 from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs, PlannedCheck
 
 TODAY = date(2026, 5, 20)
@@ -106,6 +107,23 @@ def simulation(*verdicts: AttemptVerdict, name: str = SIMULATION) -> PlannedChec
 
 def live_run(run: int, *verdicts: AttemptVerdict) -> PlannedCheck:
     return PlannedCheck(scenario="live", kind="live", run=run, tries=tries(*verdicts, scenario="live", run=run))
+
+
+def first_tries(outcomes: str, digests: str = "d", confirmed: bool = True) -> tuple[FirstAttempt, ...]:
+    """A letter a session, oldest first: p passed, f failed, u proved nothing.
+
+    Confirm runs of a failed one pass where `confirmed` says so.
+    """
+    failed = {"p": False, "f": True, "u": None}
+    return tuple(
+        FirstAttempt(
+            failed=failed[each],
+            digests=digests,
+            session_id=f"s{number}",
+            confirm_passed=each == "f" and confirmed,
+        )
+        for number, each in enumerate(outcomes)
+    )
 
 
 def good_checks() -> tuple[PlannedCheck, ...]:

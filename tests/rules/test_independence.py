@@ -3,8 +3,10 @@ from typing import Any
 import pytest
 
 from pytest_regcase.records.attempt import Digests, Draw
-from pytest_regcase.rules.independence import fresh_draws, symptom_is_the_suppliers
-from tests.rules.attempt_samples import a_case, a_live_attempt, an_attempt
+from pytest_regcase.records.session import LiveRow
+from pytest_regcase.records.words import AttemptVerdict
+from pytest_regcase.rules.independence import Independence, counting_draws, fresh_draws, symptom_is_the_suppliers
+from tests.rules.attempt_samples import a_case, a_live_attempt, an_attempt, live
 
 
 def draw(**changes: Any) -> Draw:
@@ -40,6 +42,51 @@ def test_a_seed_counts_once_an_agent_digest() -> None:
 def test_an_inconclusive_attempt_uses_its_seed_not_up() -> None:
     rows = [a_live_attempt(1, "inconclusive", draw=draw(seed=1)), a_live_attempt(1, draw=draw(seed=1))]
     assert fresh_draws(rows) == (True, True)
+
+
+def counted(rows: tuple[LiveRow, ...], independence: Independence) -> list[int]:
+    """The places of the clean rows that count."""
+    found = counting_draws(rows, independence)
+    assert [each.model_copy(update={"fresh": True}) for each in found] == [
+        each.model_copy(update={"fresh": True}) for each in rows
+    ]
+    return [place for place, each in enumerate(found) if each.verdict == "clean" and each.fresh]
+
+
+def with_transcripts(*digests: str | None, first: int = 1) -> tuple[LiveRow, ...]:
+    verdicts: list[AttemptVerdict] = ["clean"] * len(digests)
+    rows = live(*verdicts, first=first)
+    return tuple(
+        row.model_copy(update={"response_digest": digest}) for row, digest in zip(rows, digests, strict=True)
+    )
+
+
+def test_fresh_leaves_the_rows_as_they_are() -> None:
+    rows = (*with_transcripts("a", "a", None), *live("clean", first=4, fresh=False))
+    assert counting_draws(rows, "fresh") == rows
+    assert counted(rows, "fresh") == [0, 1, 2]
+
+
+def test_off_counts_every_clean_run() -> None:
+    assert counted((*with_transcripts("a", "a"), *live("clean", first=3, fresh=False)), "off") == [0, 1, 2]
+
+
+def test_distinct_counts_the_lowest_run_of_each_transcript() -> None:
+    assert counted(with_transcripts("a", "b", "a", "c"), "distinct") == [0, 1, 3]
+    later_number_first = (*with_transcripts("a", first=5), *with_transcripts("a", first=2))
+    assert counted(later_number_first, "distinct") == [1]
+
+
+def test_distinct_leaves_out_what_no_transcript_shows_to_differ() -> None:
+    assert counted(with_transcripts(None, "a", None), "distinct") == [1]
+    stale = live("clean", fresh=False)
+    assert counted((*stale, *with_transcripts("sha256:1", first=2)), "distinct") == [1]
+
+
+def test_distinct_looks_at_clean_runs_only() -> None:
+    failed = live("recurred")
+    rows = (*failed, *with_transcripts("sha256:1", first=2))
+    assert counting_draws(rows, "distinct") == rows
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from pytest_regcase.records.case import Closed, RegressionCase, Reopened
-from pytest_regcase.rules.lifecycle import case_state, in_utc, last_fix
+from pytest_regcase.records.case import Closed, RegressionCase, Reopened, Retired
+from pytest_regcase.rules.lifecycle import case_state, in_utc, is_retired, last_fix
 from tests.rules.attempt_samples import FIXED_AT, a_case, a_fix
 
 
@@ -14,6 +14,10 @@ def closed(days: int) -> Closed:
 
 def reopened(days: int) -> Reopened:
     return Reopened(at=FIXED_AT + timedelta(days=days), by="somebody", why="it came back")
+
+
+def retired(days: int) -> Retired:
+    return Retired(at=FIXED_AT + timedelta(days=days), by="somebody", why="the task is gone")
 
 
 def later_fix(days: int) -> Any:
@@ -40,7 +44,26 @@ def later_fix(days: int) -> Any:
 def test_the_latest_record_gives_the_state(case: RegressionCase, state: str, when_it_recurred: str) -> None:
     assert case_state(case, recurred=False) == state
     assert case_state(case, recurred=True) == when_it_recurred
-    assert case_state(case, recurred=True, retired=True) == "retired"
+    assert not is_retired(case)
+
+
+@pytest.mark.parametrize(
+    ("case", "state"),
+    [
+        (a_case(retired=(retired(0),)), "retired"),
+        (a_case(fix=(a_fix(),), retired=(retired(0),)), "retired"),
+        (a_case(fix=(a_fix(),), closed=(closed(0),), reopened=(reopened(0),), retired=(retired(0),)), "retired"),
+        (a_case(fix=(a_fix(),), retired=(retired(2),), reopened=(reopened(3),)), "regressed"),
+        (a_case(fix=(a_fix(), later_fix(3)), retired=(retired(2),)), "verifying"),
+    ],
+)
+def test_a_retired_case_stays_so_until_it_is_reopened_or_a_fix_is_claimed(
+    case: RegressionCase, state: str
+) -> None:
+    assert case_state(case, recurred=False) == state
+    assert is_retired(case) is (state == "retired")
+    if state == "retired":
+        assert case_state(case, recurred=True) == "retired"
 
 
 def test_the_last_fix_is_the_one_with_the_highest_number() -> None:

@@ -1,6 +1,7 @@
 """The doctor over agents that meet the supplier in different ways, or never."""
 
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_regcase.config import Project, load_project
-from pytest_regcase.errors import UnknownName
+from pytest_regcase.errors import UnknownName, UsageRefused
 from pytest_regcase.session.doctor import diagnose
 
 PYPROJECT = """
@@ -78,10 +79,53 @@ for path in sys.argv[2:]:
 
 
 def test_a_wire_that_we_do_not_speak_is_not_taken_for_one_that_we_do(tmp_path: Path) -> None:
-    command = (sys.executable, "-c", SENDS, "{openai_base_url}", "/responses", "/models", "/responses")
+    command = (sys.executable, "-c", SENDS, "{openai_base_url}", "/completions", "/models", "/completions")
     found = diagnose(project_of(tmp_path, command), "default")
     assert not found.reached
-    assert found.other_requests == ("/v1/responses", "/v1/models")
+    assert found.other_requests == ("/v1/completions", "/v1/models")
     assert (found.wire, found.streaming, found.startup_seconds, found.retries) == (None, None, None, None)
     assert (found.stopped_seconds, found.proposed_stop_within_seconds) == (None, None)
     assert found.shows == ()
+
+
+def compressed(root: Path, library: Path, command: Sequence[str]) -> Project:
+    """A project whose agent lives two hundred times as fast from the fault on."""
+    project_of(root, command)
+    path = root / "pyproject.toml"
+    budgets = "deadline_seconds = 4000\ncap_seconds = 60000\ntime_scale = 200\n"
+    path.write_text(path.read_text().replace("deadline_seconds = 20\ncap_seconds = 60\n", budgets))
+    (root / ".regcase" / "clock").mkdir(parents=True)
+    shutil.copy(library, root / ".regcase" / "clock")
+    return load_project(root)
+
+
+def test_in_compressed_time_it_measures_the_agents_time(tmp_path: Path, clock_library: Path) -> None:
+    found = diagnose(compressed(tmp_path, clock_library, (*DEMO, "--timeout", "60", *PLACES)), "default")
+    assert (found.reached, found.time_scale, found.clock_missed) == (True, 200, None)
+    assert found.retries == 2
+    assert found.client_timeout_seconds is not None
+    # Not quite 60: what passes until we have read the request counts for the client, and not for us.
+    assert found.client_timeout_seconds > 6
+    assert found.stopped_seconds is not None
+    assert found.stopped_seconds > found.silent.duration_seconds
+    assert found.proposed_stop_within_seconds is not None
+    assert found.proposed_stop_within_seconds > found.stopped_seconds
+
+
+def test_a_clock_that_does_not_reach_the_agent_is_found(tmp_path: Path, clock_library: Path) -> None:
+    command = ("env", "-u", "LD_PRELOAD", *DEMO, "--timeout", "60", *PLACES)
+    found = diagnose(compressed(tmp_path, clock_library, command), "default")
+    assert found.reached
+    assert found.clock_missed is not None
+    assert "did not load it" in found.clock_missed
+    assert found.silent.reason == "machinery-broke"
+    assert found.proposed_stop_within_seconds is None
+
+
+def test_a_clock_that_cannot_be_had_is_refused_before_anything_runs(
+    tmp_path: Path, clock_library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = compressed(tmp_path, clock_library, ("true",))
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(UsageRefused, match="that works on Linux, and this is darwin"):
+        diagnose(project, "default")

@@ -12,13 +12,22 @@ from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import Project, RegcaseConfig
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord, Draw
-from pytest_regcase.records.case import RegressionCase, Simulation
+from pytest_regcase.records.case import Fix, RegressionCase, Simulation
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import LiveRow, SessionRow, SessionSnapshot
 from pytest_regcase.records.words import AttemptVerdict, Profile
 from pytest_regcase.session.gate import decide_session, ledger_for, live_rows
 from pytest_regcase.session.unfinished import attempt_digests
-from tests.rules.attempt_samples import FIXED_AT, SIMULATION, TODAY, a_case, a_fix, an_attempt, findings
+from tests.rules.attempt_samples import (
+    FIXED_AT,
+    SIMULATION,
+    TODAY,
+    a_case,
+    a_fix,
+    a_quarantine,
+    an_attempt,
+    findings,
+)
 
 NOW = datetime(2026, 5, 20, 9, tzinfo=UTC)
 
@@ -50,6 +59,9 @@ class Bench:
     def loaded(self, case: RegressionCase) -> LoadedCase:
         folder = self.root / "cases" / (case.id or "")
         return LoadedCase(folder / "case.toml", folder, case)
+
+    def fix(self, number: int) -> Fix:
+        return a_fix(number, ledger_id=self.ledger.ledger_id, rows=self.ledger.row_count())
 
     def claimed(self, **changes: Any) -> LoadedCase:
         fix = a_fix(ledger_id=self.ledger.ledger_id, rows=self.ledger.row_count())
@@ -264,7 +276,7 @@ class TestDecision:
         assert claim is not None
         assert (claim.need, claim.max_rate) == (5, "0.5")
 
-    @pytest.mark.parametrize("config", [{"plan": "e-process"}, {"max_failure_rate": "1"}])
+    @pytest.mark.parametrize("config", [{"plan": "sprt"}, {"max_failure_rate": "1"}])
     def test_a_rule_that_cannot_be_used_makes_the_case_red_and_names_it(
         self, bench: Bench, config: dict[str, Any]
     ) -> None:
@@ -307,6 +319,119 @@ class TestDecision:
         case = bench.loaded(a_case(fix=(a_fix(ledger_id="lost"),)))
         bench.append(case, "finished", "control")
         assert codes(bench.decide(case, scenarios=("control",))) == ["other-ledger", "verifying"]
+
+    def test_a_ledger_that_lost_rows_is_not_the_one_of_the_fix(self, bench: Bench) -> None:
+        fix = a_fix(ledger_id=bench.ledger.ledger_id, rows=7)
+        case = bench.loaded(a_case(fix=(fix,)))
+        for run in range(1, 8):
+            bench.append_live(case, run, started_at=FIXED_AT + timedelta(hours=1), session_id="s1")
+            if run == 6:
+                decision = bench.decide(case, scenarios=())
+                assert "other-ledger" in codes(decision)
+        assert bench.runs(case) == []
+        assert "other-ledger" not in codes(bench.decide(case, scenarios=()))
+
+    def test_29_clean_runs_on_another_ledger_settle_nothing(self, bench: Bench) -> None:
+        case = bench.loaded(a_case(fix=(a_fix(ledger_id="lost"),)))
+        for run in range(1, 30):
+            bench.append_live(case, run, started_at=FIXED_AT + timedelta(hours=1))
+        bench.append(case, "finished", "control")
+        decision = bench.decide(case, scenarios=("control",), profile="release")
+        claim = decision.cases[0].claim
+        assert claim is not None
+        assert (claim.clean, claim.kind, claim.settled, decision.decision) == (29, "none", False, "unproven")
+
+    def test_a_recurrence_stays_red_when_the_agent_changed_and_no_fix_was_claimed(self, bench: Bench) -> None:
+        case = bench.claimed()
+        bench.append_live(case, 1, "clean", session_id="yesterday")
+        bench.append_live(case, 2, "recurred", session_id="yesterday")
+        bench.snapshot = bench.snapshot.model_copy(update={"agent_digests": {"default": "sha256:agent-2"}})
+        bench.append(case, "finished", "control")
+        decision = bench.decide(case, scenarios=("control",), profile="nightly")
+        assert (decision.decision, codes(decision)) == ("fail", ["recurred", "set-aside"])
+        assert decision.cases[0].state == "regressed"
+        again = replace(case, case=a_case(fix=(*case.case.fix, bench.fix(2))))
+        decided = bench.decide(again, scenarios=("control",), profile="nightly")
+        assert (decided.decision, decided.cases[0].state) == ("pass", "verifying")
+
+    def test_first_attempts_of_all_sessions_say_whether_a_check_is_flaky_beyond_its_budget(
+        self, bench: Bench
+    ) -> None:
+        case = bench.loaded(a_case())
+        for night in range(20):
+            session, at = f"night-{night}", NOW - timedelta(days=40 - night)
+            bench.append(case, "finished", "control", session_id=session, started_at=at)
+            first: AttemptVerdict = "not-recovered" if night in (2, 12) else "recovered"
+            bench.append(case, first, SIMULATION, session_id=session, started_at=at)
+            # None of these is a first attempt of this check by this agent.
+            bench.append(case, "not-recovered", "live", session_id=session, run=night + 1)
+            bench.append(case, "recovered", SIMULATION, session_id=session, started_at=at, try_number=1)
+            bench.append(case, "not-recovered", SIMULATION, session_id=session, started_at=at, agent="other")
+        bench.append(case, "finished", "control")
+        tonight: tuple[AttemptVerdict, ...] = ("not-recovered", "recovered", "recovered")
+        for number, verdict in enumerate(tonight):
+            bench.append(case, verdict, SIMULATION, try_number=number)
+        decision = bench.decide(case, profile="nightly")
+        assert decision.decision == "fail"
+        (red,) = [each for each in decision.reasons if each.red]
+        assert red.code == "flaky-over-budget"
+        assert "3 of 21 first attempts failed" in red.text
+        lenient = bench.decide(case, profile="nightly", project=bench.configured(flake_budget="0.20"))
+        assert lenient.decision == "pass"
+        (by_hand,) = [each for each in decision.reasons if each.code == "quarantine-proposed"]
+        assert by_hand.text.endswith("Its owner may quarantine it")
+        proposing = bench.decide(case, project=bench.configured(quarantine="auto"))
+        (proposed,) = [each for each in proposing.reasons if each.code == "quarantine-proposed"]
+        assert 'Proposed, and written nowhere: [quarantine] kind = "flaky"' in proposed.text
+
+    def test_a_failed_control_makes_its_sessions_first_attempts_unknown(self, bench: Bench) -> None:
+        case = bench.loaded(a_case())
+        for night in range(30):
+            session, at = f"night-{night}", NOW - timedelta(days=40 - night)
+            lost = night > 24
+            bench.append(
+                case, "did-not-finish" if lost else "finished", "control", session_id=session, started_at=at
+            )
+            bench.append(
+                case, "not-recovered" if lost else "recovered", SIMULATION, session_id=session, started_at=at
+            )
+        bench.append(case, "finished", "control")
+        bench.append(case, "recovered", SIMULATION)
+        assert codes(bench.decide(case, profile="nightly")) == []
+
+    @pytest.mark.parametrize(("confirm", "result"), [(2, "flaky"), (3, "broken")])
+    def test_the_policy_is_the_configured_one(self, bench: Bench, confirm: int, result: str) -> None:
+        case = bench.loaded(a_case())
+        bench.append(case, "finished", "control")
+        tries: tuple[AttemptVerdict, ...] = ("not-recovered", "recovered", "recovered")
+        for number, verdict in enumerate(tries):
+            bench.append(case, verdict, SIMULATION, try_number=number)
+        decision = bench.decide(case, project=bench.configured(confirm=confirm))
+        assert decision.policy == f"confirm:{confirm}"
+        assert decision.cases[0].scenarios[1].result == result
+
+    def test_what_the_project_asks_of_a_claim(self, bench: Bench) -> None:
+        case = bench.claimed(baseline={"failures": 2, "trials": 20, "kind": "fresh"})
+        for run in range(1, 30):
+            bench.append_live(case, run)
+        bench.append(case, "finished", "control")
+        project = bench.configured(rule="fixed")
+        claim = bench.decide(case, scenarios=("control",), project=project).cases[0].claim
+        assert claim is not None
+        assert (claim.rule, claim.need, claim.settled) == ("fixed", 68, False)
+
+    def test_cap_and_claim_days_are_the_configured_ones(self, bench: Bench) -> None:
+        case = bench.claimed()
+        bench.append(case, "finished", "control")
+        late = bench.configured(claim_days=9)
+        decision = bench.decide(case, scenarios=("control",), profile="nightly", project=late)
+        assert codes(decision) == ["claim-overdue"]
+        set_aside = bench.loaded(a_case("aside", quarantine=a_quarantine()))
+        bench.append(set_aside, "finished", "control")
+        over = bench.decide(
+            case, set_aside, scenarios=("control",), profile="nightly", project=bench.configured(max_quarantined=0)
+        )
+        assert "too-many-quarantined" in codes(over)
 
     def test_interrupted(self, bench: Bench) -> None:
         case = bench.loaded(a_case())

@@ -1,7 +1,10 @@
 from pathlib import Path
 
+import pytest
+
 from pytest_regcase.case_files import load_simulations
 from pytest_regcase.config import Project, RegcaseConfig, load_project
+from pytest_regcase.errors import UnknownName
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.session import opening
 from pytest_regcase.session.unfinished import attempt_digests, unfinished_record
@@ -14,7 +17,7 @@ def _project(folder: Path) -> Project:
     return load_project(folder)
 
 
-def _open(project: Project) -> opening.Opened:
+def _open(project: Project, *, live_new: int = 0) -> opening.Opened:
     with Ledger.open(project.ledger_url()) as ledger:
         return opening.open_session(
             project,
@@ -22,7 +25,7 @@ def _open(project: Project) -> opening.Opened:
             load_simulations(project),
             ledger,
             profile="pull-request",
-            live_new=0,
+            live_new=live_new,
             agent=None,
         )
 
@@ -127,3 +130,12 @@ def test_git_leaves_our_folder_alone_and_a_file_of_the_users_stays(tmp_path: Pat
     ignore.write_text("!ledger.sqlite3\n")
     opening.make_session_folder(project, opening.sessions_folder(project) / "two")
     assert ignore.read_text() == "!ledger.sqlite3\n"
+
+
+def test_live_attempts_on_a_wire_that_nobody_speaks_are_refused(tmp_path: Path) -> None:
+    table = "[tool.regcase.upstream]\n"
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT.replace(table, table + 'wire = "gemini"\n'))
+    project = load_project(tmp_path)
+    assert _open(project).entries == ()
+    with pytest.raises(UnknownName, match="the wire 'gemini'"):
+        _open(project, live_new=1)

@@ -14,19 +14,24 @@ from pytest_regcase.case_files import (
 )
 from pytest_regcase.config import AgentConfig, LimitsConfig, Project, RegcaseConfig
 from pytest_regcase.errors import FileError, UnknownName, UsageRefused
+from pytest_regcase.records.attempt import AttemptPlan
+from pytest_regcase.records.base import Record
 from pytest_regcase.records.case import (
+    Closed,
     Fix,
     Handover,
     Hypothesis,
     Observation,
     RegressionCase,
+    Reopened,
     ReplySource,
     RerunRule,
+    Retired,
 )
 from pytest_regcase.records.session import LiveRow, SessionSnapshot
 from pytest_regcase.records.words import AttemptVerdict
 from pytest_regcase.session.plan import plan_case
-from pytest_regcase.session.rules_in_force import expected_recovery, rerun_rule
+from pytest_regcase.session.rules_in_force import claim_settings, expected_recovery, gate_policy, rerun_rule
 
 FIX = Fix.model_validate_json(
     '{"number": 1, "revision": "r", "ledger_id": "l", "rows": 0, "at": "2026-01-01T00:00:00Z", "by": "me"}'
@@ -116,6 +121,89 @@ def test_a_finished_count_needs_no_further_run(tmp_path: Path, simulations: dict
     assert all(plan.kind != "live" for plan in plans)
 
 
+def live_of(
+    tmp_path: Path,
+    simulations: dict[str, LoadedSimulation],
+    rows: tuple[LiveRow, ...],
+    live_new: int = 99,
+    **config: object,
+) -> list[AttemptPlan]:
+    plans = plan_case(project_of(tmp_path, **config), claimed(tmp_path), simulations, snapshot_of(live_new, rows))
+    return [plan for plan in plans if plan.kind == "live"]
+
+
+def test_a_plan_that_allows_a_failure_goes_on_and_is_stopped_by_the_next(
+    tmp_path: Path, simulations: dict[str, LoadedSimulation]
+) -> None:
+    planned = live_of(tmp_path, simulations, (row(1, "clean"), row(2, "recurred")), plan="allow-one")
+    assert [plan.key.run for plan in planned] == list(range(3, 55))
+    assert {plan.stopped_by_failures for plan in planned} == {1}
+
+
+def test_failures_that_a_plan_allows_stop_no_run(tmp_path: Path, simulations: dict[str, LoadedSimulation]) -> None:
+    planned = live_of(tmp_path, simulations, (), plan="allow-one")
+    assert {(plan.stopped_by_failures, plan.planned_total) for plan in planned} == {(2, 31)}
+
+
+def test_runs_are_spread_over_the_sessions_that_are_asked_for(
+    tmp_path: Path, simulations: dict[str, LoadedSimulation]
+) -> None:
+    planned = live_of(tmp_path, simulations, (), min_sessions=3)
+    assert [plan.key.run for plan in planned] == list(range(1, 11))
+
+
+def test_a_rule_that_asks_for_more_runs_plans_them(
+    tmp_path: Path, simulations: dict[str, LoadedSimulation]
+) -> None:
+    assert len(live_of(tmp_path, simulations, (), attempts_spend=True)) == 34
+    same = tuple(row(number, "clean").model_copy(update={"response_digest": "d"}) for number in (1, 2))
+    again = live_of(tmp_path / "more", simulations, same, 2, independence="distinct")
+    assert [plan.key.run for plan in again] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("table", "record"),
+    [
+        ("closed", Closed(at=FIX.at, by="me", revision="r", numbers={"clean": 29})),
+        ("reopened", Reopened(at=FIX.at, by="me", why="it came back")),
+    ],
+)
+def test_nothing_live_is_run_for_a_case_that_is_not_verifying(
+    tmp_path: Path, simulations: dict[str, LoadedSimulation], table: str, record: Record
+) -> None:
+    loaded = append_record(claimed(tmp_path).path, table, record)
+    plans = plan_case(project_of(tmp_path), loaded, simulations, snapshot_of(9))
+    assert [plan.kind for plan in plans] == ["control", "simulation", "simulation"]
+
+
+def test_nothing_live_is_run_on_another_ledger_than_the_fix_was_claimed_on(
+    tmp_path: Path, simulations: dict[str, LoadedSimulation]
+) -> None:
+    other = snapshot_of(9).model_copy(update={"ledger_id": "another"})
+    plans = plan_case(project_of(tmp_path), claimed(tmp_path), simulations, other)
+    assert [plan.kind for plan in plans] == ["control", "simulation", "simulation"]
+
+
+def test_nothing_of_a_retired_case_is_run(tmp_path: Path, simulations: dict[str, LoadedSimulation]) -> None:
+    retired = Retired(at=FIX.at, by="me", why="the task is gone")
+    loaded = append_record(claimed(tmp_path).path, "retired", retired)
+    assert plan_case(project_of(tmp_path), loaded, simulations, snapshot_of(9)) == ()
+
+
+def test_what_the_project_asks_of_every_claim(tmp_path: Path) -> None:
+    asked = {
+        "plan": "c:1",
+        "rule": "fixed",
+        "comparison": "bayes",
+        "min_sessions": 2,
+        "attempts_spend": True,
+        "independence": "distinct",
+    }
+    assert claim_settings(project_of(tmp_path, **asked)).to_plain() == asked
+    assert gate_policy(project_of(tmp_path)).name == "confirm:2"
+    assert gate_policy(project_of(tmp_path, confirm=7)).name == "confirm:7"
+
+
 def test_replies_that_cost_money_are_asked_for_only_where_live_runs_are(
     tmp_path: Path, simulations: dict[str, LoadedSimulation]
 ) -> None:
@@ -131,7 +219,7 @@ def test_an_unknown_agent_or_simulation_is_named_with_the_known_ones(
     with pytest.raises(UnknownName, match=r"agent 'other': \[tool.regcase.agents\] has default"):
         plan_case(project_of(tmp_path), loaded, simulations, snapshot_of(agent="other"))
     del simulations["auth-rejected-v1"]
-    with pytest.raises(UnknownName, match=r"'auth-rejected-v1'.*\nKnown: deadline-no-answer-v1"):
+    with pytest.raises(UnknownName, match=r"'auth-rejected-v1'.*\nKnown: .*deadline-no-answer-v1"):
         plan_case(project_of(tmp_path), loaded, simulations, snapshot_of())
 
 
@@ -147,7 +235,7 @@ def test_a_rule_that_cannot_be_decided_is_refused_before_anything_runs(
     tmp_path: Path, simulations: dict[str, LoadedSimulation]
 ) -> None:
     with pytest.raises(UsageRefused, match="plan"):
-        plan_case(project_of(tmp_path, plan="e-process"), case_of(tmp_path), simulations, snapshot_of())
+        plan_case(project_of(tmp_path, plan="sprt"), case_of(tmp_path), simulations, snapshot_of())
 
 
 def test_limits_only_tighten(tmp_path: Path) -> None:

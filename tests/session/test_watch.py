@@ -53,14 +53,15 @@ class Sides(SimpleNamespace):
     agent: Side
     now: float
 
-    def watch(self, notes_take_seconds: float) -> Watched:
+    def watch(self, notes_take_seconds: float, **budget: float) -> Watched:
         """Watch them; the look at the work tree moves the clock on."""
 
         def take_notes(t: float) -> FaultNotes:
             self.now += notes_take_seconds
             return FaultNotes(t=t)
 
-        budgets = Budgets(cap_seconds=600, deadline_seconds=5, ends_by_itself=False)
+        seconds = {"cap_seconds": 600, "deadline_seconds": 5, **budget}
+        budgets = Budgets(**seconds, ends_by_itself=False)
         return watch(cast(Any, self.supplier), cast(Any, self.agent), budgets, take_notes, t0=0)
 
 
@@ -92,3 +93,36 @@ def test_an_agent_that_outlives_its_deadline_is_ended(sides: Sides) -> None:
     sides.supplier.says(say="first-fault")
     seen = sides.watch(notes_take_seconds=0)
     assert (seen.ended_by_us_at, sides.agent.ended_by) == (7.0, "deadline")
+
+
+@pytest.mark.parametrize(
+    ("budget", "passed_seconds", "ended_by"),
+    [
+        ({"deadline_seconds": 1000, "cap_seconds": 10000, "time_scale": 200}, 4.9, None),
+        ({"deadline_seconds": 1000, "cap_seconds": 10000, "time_scale": 200}, 5.1, "deadline"),
+        # One second of the cap was used up before the fault, in real time.
+        ({"deadline_seconds": 1000, "cap_seconds": 801, "time_scale": 200}, 3.9, None),
+        ({"deadline_seconds": 1000, "cap_seconds": 801, "time_scale": 200}, 4.1, "cap"),
+    ],
+)
+def test_behind_the_fault_the_budgets_are_the_agents_time(
+    sides: Sides, budget: dict[str, float], passed_seconds: float, ended_by: str | None
+) -> None:
+    def goes_on() -> None:
+        sides.now += passed_seconds
+        if ended_by is None:
+            sides.agent.exits()
+        else:
+            sides.supplier.says(say="nothing of interest")
+
+    sides.supplier.when_told = goes_on
+    sides.supplier.says(say="first-fault")
+    sides.watch(notes_take_seconds=0, **budget)
+    assert sides.agent.ended_by == ended_by
+
+
+def test_an_agent_that_its_clock_does_not_reach_is_ended_at_once(sides: Sides) -> None:
+    sides.supplier.says(say="clock-missed", text="time_scale = 200 does not reach the agent: a static program")
+    seen = sides.watch(notes_take_seconds=0, time_scale=200)
+    assert (seen.ended_by_us_at, sides.agent.ended_by) == (1.0, "cut-short")
+    assert seen.trouble == "time_scale = 200 does not reach the agent: a static program"

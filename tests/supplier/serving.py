@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pytest_regcase import registry
 from pytest_regcase.records.wire import WireEvent
 from pytest_regcase.supplier.process import SupplierProcess
 from pytest_regcase.supplier.spec import FaultSpec, SupplierSpec, new_token
@@ -49,9 +50,8 @@ TWO_STEPS = (
 
 
 def fault(kind: str, **where: Any) -> FaultSpec:
-    """One of the built-in faults."""
-    cls = "".join(each.capitalize() for each in kind.split("_"))
-    return FaultSpec(kind, f"pytest_regcase.supplier.faults.{kind}:{cls}", **where)
+    """One of the registered faults."""
+    return FaultSpec(kind, registry.names("faults")[kind].value, **where)
 
 
 class Serving:

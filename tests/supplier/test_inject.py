@@ -50,6 +50,14 @@ def test_wrong_settings_name_the_simulation_and_the_key(settings: dict[str, Any]
         check_settings(simulation(settings=settings))
 
 
+@pytest.mark.parametrize("kind", ["process_killed", "memory_exhausted", "connection_refused", "engine_dead"])
+def test_what_ends_the_supplier_cannot_heal(kind: str) -> None:
+    assert fault_spec(simulation(kind=kind), failing_step=1).lasts is None
+    for read in (check_settings, declares_for):
+        with pytest.raises(FileError, match=rf'x-v1: fault.lasts = 2; {kind} ends .* allowed: "for-ever"'):
+            read(simulation(kind=kind, lasts=2))
+
+
 def test_an_unknown_kind_lists_the_known_ones() -> None:
     with pytest.raises(UnknownName, match="no_answer"):
         fault_spec(simulation(kind="nonsense"), failing_step=1)

@@ -10,8 +10,11 @@ import pytest
 from pytest_regcase.recovery.wire_facts import wire_facts
 from pytest_regcase.supplier.protocol import Call, Reply
 from pytest_regcase.supplier.spec import PassThrough
+from pytest_regcase.supplier.wires.anthropic_messages import AnthropicMessages
 from pytest_regcase.supplier.wires.openai_chat import OpenAIChat
+from pytest_regcase.supplier.wires.openai_responses import OpenAIResponses
 from tests.supplier.serving import LIMIT_SECONDS, TWO_STEPS, Serving, fault
+from tests.supplier.speaking import Speaker
 
 ASK = [{"role": "user", "content": "Fix it."}]
 Answers = Callable[[socket.socket], None]
@@ -239,3 +242,38 @@ def test_what_is_no_model_request_is_passed_on_and_fails_no_trial(tmp_path: Path
 def test_an_upstream_url_that_is_none_is_said_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="no http or https URL"):
         Serving(tmp_path, pass_through=PassThrough("ftp://x"))
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/v1"])
+def test_an_anthropic_upstream_is_reached_by_the_base_url_that_its_clients_take(
+    tmp_path: Path, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setenv("REGCASE_TEST_KEY", "sk-real")
+    message = b"".join(AnthropicMessages().render(Reply("msg_1", "m", 1, "hello"), False))
+    upstream.answers = [answers("200 OK", message)]
+    through = PassThrough(
+        upstream.base_url.removesuffix("/v1") + ending, "anthropic-messages", api_key_env="REGCASE_TEST_KEY"
+    )
+    with Serving(tmp_path, env_key="REGCASE_TEST_KEY", pass_through=through) as serving:
+        with serving.client() as client:
+            answer = Speaker("anthropic-messages").ask(client, headers="x-api-key: sk-agent\r\n")
+        facts = wire_facts(serving.stop(), declares=None, ended_by_us_at=None, last_step=None)
+    assert answer.json["content"] == [{"type": "text", "text": "hello"}]
+    assert upstream.requests[0].startswith(b"POST /api/v1/messages HTTP/1.1\r\n")
+    assert b"x-api-key: sk-real" in upstream.requests[0]
+    assert b"sk-agent" not in upstream.requests[0]
+    assert (facts.upstream_ids, facts.upstream_failures) == (("msg_1",), ())
+
+
+def test_what_an_upstream_keeps_itself_is_left_to_it(tmp_path: Path, upstream: Upstream) -> None:
+    response = b"".join(OpenAIResponses().render(Reply("resp_up", "m", 1, "hello"), False))
+    upstream.answers = [answers("200 OK", response), answers("200 OK", response)]
+    through = PassThrough(upstream.base_url, "openai-responses")
+    with Serving(tmp_path, pass_through=through) as serving:
+        with serving.client() as client:
+            for previous in ("resp_of_another_day", "resp_up"):
+                speaker = Speaker("openai-responses", tools=False)
+                assert speaker.ask(client, previous_response_id=previous).status == 200
+        facts = wire_facts(serving.stop(), declares=None, ended_by_us_at=None, last_step=None)
+    assert all(b"previous_response_id" in each for each in upstream.requests)
+    assert (facts.requests, facts.side_calls, facts.upstream_failures) == (2, 0, ())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_regcase import registry
 from tests.supplier.serving import TWO_STEPS, RawClient, Serving, assistant, call, echoing, fault
 
 ASK = [{"role": "user", "content": "Fix it."}]
@@ -220,11 +221,10 @@ def test_a_fault_that_breaks_is_trouble(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_child_loads_no_records_and_no_pydantic() -> None:
+    modules = sorted({each.module for group in ("faults", "wires") for each in registry.names(group).values()})
     code = (
         "import sys, pytest_regcase.supplier.server as s\n"
-        "from pytest_regcase.supplier.faults import no_answer, process_killed, server_out_of_memory\n"
-        "from pytest_regcase.supplier.faults import key_rejected, empty_answer\n"
-        "from pytest_regcase.supplier.wires import openai_chat\n"
+        f"import {', '.join(modules)}\n"
         "heavy = ('pydantic', 'pytest', 'sqlalchemy', 'scipy', 'rich', 'click')\n"
         "print([m for m in sys.modules if m.startswith((*heavy, 'pytest_regcase.records'))\n"
         "       and not m.startswith('pytest_regcase.supplier') and m != 'pytest_regcase'])\n"

@@ -4,7 +4,6 @@ Knows that protocol alone. Error texts and codes are those that the public API i
 library only, since the supplier's child process imports it.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -18,10 +17,20 @@ from pytest_regcase.supplier.protocol import (
     Reply,
     UpstreamReply,
 )
+from pytest_regcase.supplier.wires.openai_errors import error_object
+from pytest_regcase.supplier.wires.reading import (
+    error_word,
+    flat,
+    json_object,
+    member,
+    objects,
+    stream_events,
+    text_or_none,
+)
+from pytest_regcase.supplier.wires.rendering import as_json, event, pieces, written_tokens
 
 _COMPLETIONS = "/v1/chat/completions"
 _MODELS = "/v1/models"
-_PIECE_CHARACTERS = 24
 
 _FINISH = {
     # What other harnesses and APIs write for the same thing.
@@ -30,39 +39,8 @@ _FINISH = {
     "max_tokens": "length",
     "model_length": "length",
     "tool_use": "tool_calls",
+    "refusal": "content_filter",
 } | {each: each for each in ("stop", "length", "tool_calls", "content_filter")}
-
-_ERRORS: dict[str, tuple[str, str | int | None, str | None, str]] = {
-    # slug: type, code, param, message
-    "bad_json": (
-        "invalid_request_error",
-        None,
-        None,
-        "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP"
-        " library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)",
-    ),
-    "no_model": ("invalid_request_error", None, None, "you must provide a model parameter"),
-    "no_messages": (
-        "invalid_request_error",
-        "missing_required_parameter",
-        "messages",
-        "Missing required parameter: 'messages'.",
-    ),
-    "bad_messages": ("invalid_request_error", "invalid_type", "messages", "Invalid type for 'messages'."),
-    "unknown_url": ("invalid_request_error", None, None, "Invalid URL."),
-    "bad_method": ("invalid_request_error", "method_not_supported", None, "Not allowed."),
-    "bad_request": ("invalid_request_error", None, None, "The request is no valid HTTP."),
-    "too_large": ("invalid_request_error", None, None, "The request is too large."),
-    "key_rejected": (
-        "invalid_request_error",
-        "invalid_api_key",
-        None,
-        "Incorrect API key provided: sk-*****************************case."
-        " You can find your API key at https://platform.openai.com/account/api-keys.",
-    ),
-    "server_out_of_memory": ("internal_server_error", None, None, "CUDA out of memory."),
-    "upstream_failed": ("server_error", "upstream_failed", None, "The upstream failed."),
-}
 
 
 class OpenAIChat:
@@ -70,6 +48,10 @@ class OpenAIChat:
 
     name: ClassVar[str] = "openai-chat"
     paths: ClassVar[tuple[str, ...]] = (_COMPLETIONS, _MODELS, f"{_MODELS}/*")
+    marked_by: ClassVar[tuple[str, ...]] = ()
+    reply_id_prefix: ClassVar[str] = "chatcmpl-"
+    request_id_header: ClassVar[str] = "x-request-id"
+    clients_add_version: ClassVar[bool] = False
 
     def parse(self, request: HttpRequest) -> ModelRequest | Refusal | PlainAnswer:
         """Read a request; a malformed one is refused as the real API does."""
@@ -84,48 +66,71 @@ class OpenAIChat:
         if request.path == _COMPLETIONS:
             return _parse_completion(request.body)
         if request.path == _MODELS:
-            return PlainAnswer(_json({"object": "list", "data": [_model("regcase")]}))
-        return PlainAnswer(_json(_model(request.path.rpartition("/")[2])))
+            return PlainAnswer(as_json({"object": "list", "data": [_model("regcase")]}))
+        return PlainAnswer(as_json(_model(request.path.rpartition("/")[2])))
 
     def render(self, reply: Reply, streaming: bool) -> Iterator[bytes]:
         """Yield one JSON document, or the events: role, content, calls, finish, usage where asked for, end."""
         if streaming:
-            yield from (b"data: " + _json(each) + b"\n\n" for each in _chunks(reply))
+            yield from self.render_unfinished(reply)
+            yield event(_chunk(reply, {}, _finish(reply)))
+            if reply.usage_asked:
+                # Only where asked for: it has no choice, and a loop that takes the first of each chunk dies of it.
+                usage = {"choices": [], "usage": _usage(reply)}
+                yield event(_envelope(reply, "chat.completion.chunk") | usage)
             yield b"data: [DONE]\n\n"
             return
         message: dict[str, Any] = {"role": "assistant", "content": _content(reply), "refusal": None}
         if reply.tool_calls:
             message["tool_calls"] = [_call(each) for each in reply.tool_calls]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
-        yield _json(_envelope(reply, "chat.completion") | {"choices": [choice], "usage": _usage(reply)})
+        yield as_json(_envelope(reply, "chat.completion") | {"choices": [choice], "usage": _usage(reply)})
 
-    def render_error(self, status: int, slug: str, message: str | None = None) -> bytes:
-        """Return the error object; an unknown slug is its own code."""
-        kind, code, param, text = _ERRORS.get(
-            slug, ("server_error" if status >= 500 else "invalid_request_error", slug, None, slug)
+    def render_unfinished(self, reply: Reply) -> Iterator[bytes]:
+        """Yield the events of role, content and calls."""
+        content = _content(reply)
+        yield event(
+            _chunk(reply, {"role": "assistant", "content": None if content is None else "", "refusal": None})
         )
-        error = {"message": message or text, "type": kind, "param": param, "code": code}
-        return _json({"error": error})
+        for piece in pieces(content or ""):
+            yield event(_chunk(reply, {"content": piece}))
+        for index, call in enumerate(reply.tool_calls):
+            opened = _call(call) | {"index": index, "function": {"name": call.name, "arguments": ""}}
+            yield event(_chunk(reply, {"tool_calls": [opened]}))
+            for piece in pieces(call.arguments):
+                delta = {"index": index, "function": {"arguments": piece}}
+                yield event(_chunk(reply, {"tool_calls": [delta]}))
+
+    def render_error(
+        self,
+        status: int,
+        slug: str,
+        message: str | None = None,
+        *,
+        request_id: str | None = None,  # noqa: ARG002
+    ) -> bytes:
+        """Return the error object; an unknown slug is its own code. Only the header holds the request's id."""
+        return as_json({"error": error_object(status, slug, message)})
+
+    def render_error_event(self, status: int, slug: str, message: str | None = None) -> bytes:
+        """Return a chunk that is the error object: what servers send that fail after their 200."""
+        return event({"error": error_object(status, slug, message)})
 
     def read_answer(self, body: bytes, streaming: bool) -> UpstreamReply:
         """Read text, calls, id and finish reason of an answer, also of one that broke off."""
         if streaming:
             return _read_stream(body)
-        try:
-            data = json.loads(body)
-        except ValueError:
-            return UpstreamReply()
-        data = data if isinstance(data, dict) else {}
+        data = json_object(body) or {}
         choice = _first(data.get("choices"))
         message = choice.get("message") if isinstance(choice.get("message"), dict) else None
         calls = _read_calls(message.get("tool_calls")) if message else ()
         return UpstreamReply(
-            id=_text_or_none(data.get("id")),
-            text=_flat(message.get("content")) if message and message.get("content") is not None else None,
+            id=text_or_none(data.get("id")),
+            text=flat(message.get("content")) if message and message.get("content") is not None else None,
             tool_calls=calls,
-            finish=_text_or_none(choice.get("finish_reason")),
+            finish=text_or_none(choice.get("finish_reason")),
             has_choice=message is not None,
-            error=_error_word(data),
+            error=error_word(data),
         )
 
     def key_headers(self, key: str) -> tuple[tuple[str, str], ...]:
@@ -134,11 +139,8 @@ class OpenAIChat:
 
 
 def _parse_completion(body: bytes) -> ModelRequest | Refusal:
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
-        return Refusal(400, "bad_json")
-    if not isinstance(data, dict):
+    data = json_object(body)
+    if data is None:
         return Refusal(400, "bad_json")
     if not isinstance(data.get("model"), str) or not data["model"]:
         return Refusal(400, "no_model")
@@ -149,78 +151,39 @@ def _parse_completion(body: bytes) -> ModelRequest | Refusal:
         return Refusal(
             400, "bad_messages", "Invalid 'messages': expected a non-empty array of objects, each with a role."
         )
-    tools = data.get("tools")
-    options = data.get("stream_options")
+    names = [text_or_none(member(each, "function").get("name")) for each in objects(data.get("tools"))]
     return ModelRequest(
         wire=OpenAIChat.name,
         model=data["model"],
         streaming=data.get("stream") is True,
         messages=tuple(_read_message(each) for each in messages),
-        tools=tuple(_tool_name(each) for each in tools if _tool_name(each)) if isinstance(tools, list) else (),
-        usage_asked=isinstance(options, dict) and options.get("include_usage") is True,
+        tools=tuple(each for each in names if each is not None),
+        usage_asked=member(data, "stream_options").get("include_usage") is True,
     )
 
 
 def _read_message(message: Mapping[str, Any]) -> Message:
     return Message(
         role=str(message.get("role", "")),
-        text=_flat(message.get("content")),
+        text=flat(message.get("content")),
         tool_calls=_read_calls(message.get("tool_calls")),
-        tool_call_id=_text_or_none(message.get("tool_call_id")),
+        tool_call_id=text_or_none(message.get("tool_call_id")),
     )
 
 
 def _read_calls(calls: Any) -> tuple[Call, ...]:
-    if not isinstance(calls, list):
-        return ()
-    functions = [(each, each.get("function")) for each in calls if isinstance(each, dict)]
     return tuple(
-        Call(_text_or_none(each.get("id")), str(function.get("name", "")), str(function.get("arguments", "")))
-        for each, function in functions
-        if isinstance(function, dict)
+        Call(text_or_none(each.get("id")), str(function.get("name", "")), str(function.get("arguments", "")))
+        for each in objects(calls)
+        if isinstance(function := each.get("function"), dict)
     )
 
 
-def _tool_name(tool: Any) -> str:
-    function = tool.get("function") if isinstance(tool, dict) else None
-    name = function.get("name") if isinstance(function, dict) else None
-    return name if isinstance(name, str) else ""
-
-
-def _flat(content: Any) -> str:
-    """Return the text of a content that is a string or a list of parts."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    texts = [each.get("text") if isinstance(each, dict) else each for each in content]
-    return "".join(each for each in texts if isinstance(each, str))
-
-
-def _chunks(reply: Reply) -> Iterator[dict[str, Any]]:
-    def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        # Where usage was asked for, every chunk before the last has it as null.
-        nothing_yet = {"usage": None} if reply.usage_asked else {}
-        return _envelope(reply, "chat.completion.chunk") | {"choices": [choice]} | nothing_yet
-
-    yield chunk({"role": "assistant", "content": None if _content(reply) is None else "", "refusal": None})
-    for piece in _pieces(_content(reply) or ""):
-        yield chunk({"content": piece})
-    for index, call in enumerate(reply.tool_calls):
-        opened = _call(call) | {"index": index}
-        opened["function"] = {"name": call.name, "arguments": ""}
-        yield chunk({"tool_calls": [opened]})
-        for piece in _pieces(call.arguments):
-            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-    yield chunk({}, _finish(reply))
-    if reply.usage_asked:
-        # Only where asked for: it has no choice, and a loop that takes the first of each chunk dies of it.
-        yield _envelope(reply, "chat.completion.chunk") | {"choices": [], "usage": _usage(reply)}
-
-
-def _pieces(text: str) -> Iterator[str]:
-    yield from (text[start : start + _PIECE_CHARACTERS] for start in range(0, len(text), _PIECE_CHARACTERS))
+def _chunk(reply: Reply, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    # Where usage was asked for, every chunk before the last has it as null.
+    nothing_yet = {"usage": None} if reply.usage_asked else {}
+    return _envelope(reply, "chat.completion.chunk") | {"choices": [choice]} | nothing_yet
 
 
 def _envelope(reply: Reply, kind: str) -> dict[str, Any]:
@@ -246,8 +209,7 @@ def _call(call: Call) -> dict[str, Any]:
 
 
 def _usage(reply: Reply) -> dict[str, int]:
-    written = sum(len(each.name) + len(each.arguments) for each in reply.tool_calls) + len(reply.text or "")
-    tokens = written // 4 + (written > 0)
+    tokens = written_tokens(reply)
     return {
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": tokens,
@@ -260,25 +222,17 @@ def _read_stream(body: bytes) -> UpstreamReply:
     calls: dict[int, dict[str, str]] = {}
     found: dict[str, str | None] = {"id": None, "finish": None, "error": None}
     has_choice = has_text = False
-    for line in body.decode("utf-8", "replace").splitlines():
-        if not line.startswith("data:") or line.removeprefix("data:").strip() == "[DONE]":
-            continue
-        try:
-            data = json.loads(line.removeprefix("data:"))
-        except ValueError:
-            continue
-        if not isinstance(data, dict):
-            continue
-        found["id"] = found["id"] or _text_or_none(data.get("id"))
-        found["error"] = found["error"] or _error_word(data)
+    for data in stream_events(body):
+        found["id"] = found["id"] or text_or_none(data.get("id"))
+        found["error"] = found["error"] or error_word(data)
         choice = _first(data.get("choices"))
         delta = choice.get("delta")
         if isinstance(delta, dict):
             has_choice = True
             has_text = has_text or isinstance(delta.get("content"), str)
-            texts.append(_flat(delta.get("content")))
+            texts.append(flat(delta.get("content")))
             _merge_calls(calls, delta.get("tool_calls"))
-        found["finish"] = _text_or_none(choice.get("finish_reason")) or found["finish"]
+        found["finish"] = text_or_none(choice.get("finish_reason")) or found["finish"]
     return UpstreamReply(
         id=found["id"],
         text="".join(texts) if has_text else None,
@@ -292,8 +246,8 @@ def _read_stream(body: bytes) -> UpstreamReply:
 
 
 def _merge_calls(calls: dict[int, dict[str, str]], deltas: Any) -> None:
-    for delta in deltas if isinstance(deltas, list) else ():
-        if not isinstance(delta, dict) or not isinstance(delta.get("index"), int):
+    for delta in objects(deltas):
+        if not isinstance(delta.get("index"), int):
             continue
         call = calls.setdefault(delta["index"], {"name": "", "arguments": ""})
         if isinstance(delta.get("id"), str):
@@ -304,26 +258,9 @@ def _merge_calls(calls: dict[int, dict[str, str]], deltas: Any) -> None:
             call[key] += value if isinstance(value, str) else ""
 
 
-def _error_word(data: Mapping[str, Any]) -> str | None:
-    """Return the code or type of an error, never its message: it may quote a key."""
-    error = data.get("error")
-    if error is None or error == {}:
-        return None
-    words = [error.get("code"), error.get("type")] if isinstance(error, dict) else []
-    return next((str(each)[:80] for each in words if each), "no code")
-
-
 def _first(choices: Any) -> dict[str, Any]:
     return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
 
 
-def _text_or_none(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "pytest-regcase"}
-
-
-def _json(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()

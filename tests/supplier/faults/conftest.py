@@ -1,0 +1,53 @@
+"""One supplier for all tests of this folder: each request names the fault that it is to meet."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pytest_regcase import registry
+from pytest_regcase.supplier.inject import wire_entries
+from pytest_regcase.supplier.spec import FaultSpec
+from tests.conftest import REPOSITORY
+from tests.supplier.faults.any_fault import ENTRY, model_for
+from tests.supplier.serving import RawClient, Response, Serving
+
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "openai-chat": ("chat/completions", {"messages": [{"role": "user", "content": "Fix it."}]}),
+    "openai-responses": ("responses", {"input": "Fix it."}),
+    "anthropic-messages": ("messages", {"messages": [{"role": "user", "content": "Fix it."}], "max_tokens": 9}),
+}
+"""The path and the least body of a model request on each wire."""
+
+
+class FaultyService:
+    """Sends requests that meet the fault they name."""
+
+    def __init__(self, serving: Serving) -> None:
+        self.serving = serving
+
+    def ask(self, client: RawClient, kind: str, wire: str, *, streaming: bool = False, **settings: Any) -> None:
+        """Send a request and do not wait."""
+        path, body = REQUESTS[wire]
+        model = model_for(registry.names("faults")[kind].value, settings)
+        data = json.dumps({"model": model, "stream": streaming, **body})
+        client.post(data.encode(), path=f"{self.serving.path}/{path}")
+
+    def meet(self, kind: str, *, wire: str = "openai-chat", streaming: bool = False, **settings: Any) -> Response:
+        """Return the whole answer of that fault."""
+        with self.serving.client() as client:
+            self.ask(client, kind, wire, streaming=streaming, **settings)
+            return client.response()
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyService]:
+    """A supplier on all wires whose fault is the one that the model name of a request asks for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(REPOSITORY), prepend=os.pathsep)
+        fault = FaultSpec("any_fault", ENTRY, at_step=1)
+        serving = Serving(tmp_path_factory.mktemp("faulty"), wires=wire_entries(), fault=fault)
+    with serving:
+        yield FaultyService(serving)

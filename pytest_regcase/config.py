@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from pytest_regcase.errors import FileError, UsageRefused
 from pytest_regcase.records.base import Many, Record
@@ -31,6 +32,30 @@ def _is_a_number_of_runs(value: object) -> object:
             f"{json.dumps(value, default=str)} cannot be; allowed: 1 to {MOST_CONFIRM_RUNS}, the number of runs"
             " that follow a failed check (the gate policies first, fixed:n,c and any-pass cannot be run yet)"
         )
+    return value
+
+
+REACHES = '"loopback", "docker", or one IPv4 address of this machine'
+"""What `reach` may be, for messages."""
+
+
+def why_no_reach(text: str) -> str | None:
+    """Say what is wrong with a `reach` on any machine; None: nothing is. Whose address it is, this cannot say."""
+    if text in ("loopback", "docker"):
+        return None
+    try:
+        address = IPv4Address(text)
+    except ValueError:
+        return "no IPv4 address"
+    if address.is_unspecified:
+        return "every address of this machine, also those in networks that you do not know of"
+    return "no address of one machine" if address.is_multicast else None
+
+
+def _is_a_reach(value: str) -> str:
+    why_not = why_no_reach(value)
+    if why_not is not None:
+        raise ValueError(f"{json.dumps(value)} is {why_not}; allowed: {REACHES}")
     return value
 
 
@@ -91,7 +116,8 @@ class LimitsConfig(Record):
 class SupplierConfig(Record):
     """How the supplier is reached."""
 
-    reach: str = "loopback"
+    reach: Annotated[str, AfterValidator(_is_a_reach)] = "loopback"
+    """`loopback`; `docker`: also the address of Docker's bridge; else one more address of this machine."""
 
 
 class UpstreamConfig(Record):

@@ -4,8 +4,12 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.supplier.engines import FakeDocker
 
 pytest_plugins = ["pytester"]
 collect_ignore_glob: list[str] = []
@@ -65,6 +69,14 @@ def need_harness(module: str) -> None:
         if os.environ.get("REGCASE_REQUIRE_HARNESS"):
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@pytest.fixture
+def fake_docker(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> "FakeDocker":
+    """A `docker` command in front of any real one; it answers nothing until it is told to."""
+    from tests.supplier.engines import FakeDocker
+
+    return FakeDocker(tmp_path_factory.mktemp("engine"), monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 EQUIVALENT = Path(__file__).parent / "rules" / "equivalent_mutants.toml"
 MOST_LIVING_PERCENT = 5
+DEAD = frozenset({"killed", "timeout", "segfault"})
+ALIVE = frozenset({"survived", "no tests"})
 SETTINGS = """
 [tool.mutmut]
 source_paths = ["pytest_regcase"]
@@ -52,13 +54,15 @@ def main(arguments: list[str]) -> int:
         copy = _copy(Path(folder) / "project", module)
         ran = _run(copy, mutmut, "run")
         verdicts = dict(_verdicts(_run(copy, mutmut, "results", "--all", "true")))
-        if not verdicts:
-            print(ran[-3000:], file=sys.stderr)
+        unclear = sorted(set(verdicts.values()) - DEAD - ALIVE)
+        if unclear or not verdicts:
+            # A red test before any change leaves every mutant unchecked, which must not read as killed.
+            print(f"{ran[-3000:]}\n{module}: no result, mutants are {', '.join(unclear)}", file=sys.stderr)
             return 2
         living = {
             name: _change(_run(copy, mutmut, "show", name), name)
             for name, verdict in verdicts.items()
-            if verdict in ("survived", "no tests")
+            if verdict in ALIVE
         }
     return _report(module, len(verdicts), living)
 

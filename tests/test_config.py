@@ -144,6 +144,27 @@ def test_what_is_not_allowed_is_named(tmp_path: Path, text: str, says: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("reach", "why"),
+    [
+        ("0.0.0.0", "every address of this machine, also those in networks that you do not know of"),
+        ("dockr", "no IPv4 address"),
+        ("239.1.2.3", "no address of one machine"),
+    ],
+)
+def test_a_reach_that_is_none_on_any_machine_is_named(tmp_path: Path, reach: str, why: str) -> None:
+    assert problems(tmp_path, f'[tool.regcase.supplier]\nreach = "{reach}"\n') == [
+        f'pyproject.toml:2: tool.regcase.supplier.reach: "{reach}" is {why}; allowed: "loopback", "docker", or one'
+        " IPv4 address of this machine"
+    ]
+
+
+@pytest.mark.parametrize("reach", ["loopback", "docker", "127.0.0.1", "203.0.113.9"])
+def test_whose_address_a_reach_is_the_configuration_does_not_ask(tmp_path: Path, reach: str) -> None:
+    write(tmp_path, f'[tool.regcase.supplier]\nreach = "{reach}"\n')
+    assert load_project(tmp_path).config.supplier.reach == reach
+
+
+@pytest.mark.parametrize(
     ("line", "says"),
     [
         (

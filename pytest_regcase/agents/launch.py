@@ -10,9 +10,10 @@ import os
 import shutil
 import site
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from pytest_regcase.agents.placeholders import fill
@@ -61,8 +62,8 @@ class Launch:
     """What `fill` replaces in this attempt; one without a value is not in it."""
     cleanup: tuple[str, ...] = ()
     """A command to run after the attempt, filled in; empty: none."""
-    clock: Mapping[str, str] = field(default_factory=dict)
-    """Variables that give the agent, and not the clean-up, a clock of its own; see `clock.py`."""
+    agent_only: Mapping[str, str] = field(default_factory=dict)
+    """Variables for the agent and not for the clean-up: of `clock.py` and `connect_audit.py`."""
 
 
 def prepare(
@@ -78,12 +79,14 @@ def prepare(
     openai_base_url: str,
     anthropic_base_url: str,
     api_key: str,
+    container: Mapping[str, str] = MappingProxyType({}),
     model: str | None = None,
     live_env: Mapping[str, str] | None = None,
     runner_env: Mapping[str, str] | None = None,
 ) -> Launch:
     """Make the attempt's folders and return how to start the agent in them.
 
+    `container` holds the placeholders for an agent in a container; empty where none reaches the supplier.
     `live_env` is where a live attempt takes the variables from that the agent's own `live_env` names; None for any
     other attempt.
     `runner_env` is where PATH and the like come from, by default `os.environ`. A relative command is relative to
@@ -106,7 +109,8 @@ def prepare(
         "project_dir": str(project_root),
         "openai_base_url": openai_base_url,
         "anthropic_base_url": anthropic_base_url,
-        "attempt_label": _label(places),
+        **container,
+        "attempt_label": attempt_label(places),
         "api_key": api_key,
         "model": model if model is not None else config.model,
     }
@@ -132,7 +136,7 @@ def prepare(
         words = _python_words(config, places, values, project_root)
     env.update({key: filled(value, f"env.{key}") for key, value in config.env.items()})
     env.update(_live_variables(config, name, live_env))
-    env.update(_without_proxy(env, (openai_base_url, anthropic_base_url)))
+    env.update(_without_proxy(env, [value for key, value in values.items() if "_base_url" in key]))
     wrapper = [filled(word, f"wrapper[{at}]") for at, word in enumerate(config.wrapper)]
     argv = [*wrapper, *words]
     if not argv or not argv[0]:
@@ -164,7 +168,7 @@ def _environment(runner: Mapping[str, str], places: Places) -> dict[str, str]:
     return env
 
 
-def _without_proxy(env: Mapping[str, str], base_urls: tuple[str, ...]) -> dict[str, str]:
+def _without_proxy(env: Mapping[str, str], base_urls: Sequence[str]) -> dict[str, str]:
     """Return NO_PROXY in both spellings: a proxy that the agent is configured for must not see our traffic."""
     named = [host for key in ("NO_PROXY", "no_proxy") for host in env.get(key, "").split(",")]
     ours = ["127.0.0.1", "localhost", "::1", *(urlsplit(url).hostname or "" for url in base_urls)]
@@ -240,6 +244,6 @@ def _temporary(places: Places) -> Path:
     return places.folder / "tmp"
 
 
-def _label(places: Places) -> str:
+def attempt_label(places: Places) -> str:
     """Return a name for containers that no other attempt on this machine has."""
     return "regcase-" + hashlib.sha256(str(places.folder).encode()).hexdigest()[:12]

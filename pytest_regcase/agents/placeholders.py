@@ -10,7 +10,9 @@ from types import MappingProxyType
 from pytest_regcase.config import PLACEHOLDERS
 from pytest_regcase.errors import UsageRefused
 
-_NO_CONTAINERS = 'containers cannot reach the supplier yet (`reach = "docker"`)'
+_NO_CONTAINERS = (
+    'no container reaches a supplier that listens on loopback only; set [tool.regcase.supplier] reach = "docker"'
+)
 WHY_ABSENT = MappingProxyType(
     {
         "task": "the case has no task text",

@@ -67,7 +67,7 @@ class AgentProcess:
             process._tell(
                 {
                     "argv": list(launch.argv),
-                    "env": {**launch.env, **launch.clock},
+                    "env": {**launch.env, **launch.agent_only},
                     "cwd": str(launch.cwd),
                     "stdout": str(places.stdout),
                     "stderr": str(places.stderr),

@@ -1,10 +1,12 @@
 """`regcase doctor`: prints what two attempts with a built-in task showed. Decides nothing."""
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_regcase.cli.container_lines import left_behind, way_in
 from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ def _document(diagnosis: "Diagnosis") -> dict[str, Any]:
         "retries": diagnosis.retries,
         "stopped_seconds": diagnosis.stopped_seconds,
         "proposed_stop_within_seconds": diagnosis.proposed_stop_within_seconds,
+        "containers": None if diagnosis.containers is None else asdict(diagnosis.containers),
         "shows": list(diagnosis.shows),
         "cannot_show": [{"expectation": each.expectation, "why": each.says} for each in diagnosis.cannot_show],
         "answered": diagnosis.answered.to_plain(),
@@ -68,8 +71,9 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
     lines = [f"agent {diagnosis.agent}"]
     if diagnosis.notice is not None:
         lines += _wrapped(f"notice: {diagnosis.notice}")
+    left = left_behind(diagnosis.containers, diagnosis.agent)
     if not diagnosis.reached:
-        return [*lines, *_not_reached(diagnosis)]
+        return [*lines, *_not_reached(diagnosis), *left]
     mode = "streaming" if diagnosis.streaming else "not streaming"
     lines += [
         "  reached our port: yes",
@@ -84,9 +88,9 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
     if diagnosis.clock_missed is not None:
         return [*lines, *_clock_missed(diagnosis, diagnosis.clock_missed)]
     if diagnosis.time_scale != 1:
-        took = diagnosis.silent.duration_seconds
         lines += _wrapped(
-            f"its clock ran {diagnosis.time_scale:g} times as fast from then on; the run took {took:.1f} real seconds"
+            f"its clock ran {diagnosis.time_scale:g} times as fast from then on; the run took"
+            f" {diagnosis.silent.duration_seconds:.1f} real seconds"
         )
     if diagnosis.stopped_seconds is None and diagnosis.silent.exit.ended_by is None:
         why = diagnosis.silent.says or "it is not on the wire"
@@ -108,7 +112,7 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
     lines += _wrapped(", ".join(diagnosis.shows) or "none")
     for each in diagnosis.cannot_show:
         lines += _wrapped(f"cannot see {each.expectation}: {each.says}")
-    return [*lines, "What both runs left lies in", f"  {diagnosis.folder}"]
+    return [*lines, *left, "What both runs left lies in", f"  {diagnosis.folder}"]
 
 
 def _clock_missed(diagnosis: "Diagnosis", why: str) -> list[str]:
@@ -148,9 +152,18 @@ def _not_reached(diagnosis: "Diagnosis") -> list[str]:
         "  reached our port: no. Not one model request came in.",
         f"  exit code {silent.exit.code}" + (f"; {silent.says}" if silent.says else ""),
         *(["  The last that it wrote to stderr:", *said] if said else []),
+        *_address(diagnosis),
+        "  Then look at what it wrote:",
+        f"    {diagnosis.folder}",
+    ]
+
+
+def _address(diagnosis: "Diagnosis") -> list[str]:
+    if diagnosis.containers is not None and (diagnosis.containers.starts or diagnosis.containers.host):
+        return list(way_in(diagnosis.containers, diagnosis.agent))
+    return [
         "  Give the agent our address, in [tool.regcase.agents." + diagnosis.agent + "]:",
         '    env = { OPENAI_BASE_URL = "{openai_base_url}", OPENAI_API_KEY = "{api_key}" }',
         '    env = { ANTHROPIC_BASE_URL = "{anthropic_base_url}", ANTHROPIC_API_KEY = "{api_key}" }',
-        "  or as an argument of its command. Then look at what it wrote:",
-        f"    {diagnosis.folder}",
+        "  or as an argument of its command.",
     ]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Example:
   regcase serve
   regcase serve --simulation rate-limited-v1 --port 8765
+  regcase serve --reach docker
   regcase serve sweep-0412-trial-37 --simulation deadline-no-answer-v1
 """
 )
@@ -31,7 +33,11 @@ Example:
 @click.option("--simulation", metavar="ID", help="Inject its fault (`regcase simulations` lists them).")
 @click.option("--wire", "wires", multiple=True, metavar="NAME", help="Speak this API only; may be repeated.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Listen there. [default: a free port]")
-@click.option("--reach", metavar="WHERE", help="Who can reach it. [default: as in [tool.regcase.supplier]]")
+@click.option(
+    "--reach",
+    metavar="WHERE",
+    help="loopback, docker (containers too), or an IPv4 address. [default: as in [tool.regcase.supplier]]",
+)
 def serve(case: str | None, simulation: str | None, wires: tuple[str, ...], port: int, reach: str | None) -> None:
     """Start a supplier by hand, for any client in any language.
 
@@ -106,6 +112,21 @@ def _places(supplier: "SupplierProcess") -> Iterator[str]:
     if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os.environ):
         yield 'export NO_PROXY="127.0.0.1,$NO_PROXY"'
     yield ""
+    if supplier.container:
+        yield from _for_a_container(supplier, key)
+        yield ""
+
+
+def _for_a_container(supplier: "SupplierProcess", key: str) -> Iterator[str]:
+    openai = supplier.container["openai_base_url_container"]
+    yield f"listens on {' and '.join(supplier.spec.addresses)}; for a container:"
+    yield f"  {supplier.container['container_host_args']}"
+    yield f"  -e OPENAI_BASE_URL={openai}"
+    yield f"  -e OPENAI_API_KEY={key}"
+    yield f"  -e ANTHROPIC_BASE_URL={supplier.container['anthropic_base_url_container']}"
+    yield f"  -e ANTHROPIC_API_KEY={key}"
+    # Docker hands the proxies of its own configuration on to every container.
+    yield f"  -e NO_PROXY={urlsplit(openai).hostname}"
 
 
 def _summary(facts: "WireFacts", log: str) -> Iterator[str]:

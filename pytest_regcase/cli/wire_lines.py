@@ -45,7 +45,7 @@ def _request(event: Mapping[str, Any]) -> Iterator[str]:
     if event.get("phase") == "faulted":
         yield "meets the fault"
     yield from (f"OFF THE RECORDED REPLIES: {each}" for each in event.get("off_prefix") or ())
-    yield from (f"differs: {each}" for each in event.get("differs") or ())
+    yield from (f"differs: {each.get('says')}" for each in event.get("differs") or ())
 
 
 def _sent(event: Mapping[str, Any]) -> Iterator[str]:

@@ -78,8 +78,12 @@ class WireSummary(Record):
     requests: int = 0
     faulted_requests: int = 0
     retries: int | None = 0
-    side_calls: int = 0
+    client_retries: int | None = None
     refused_connects: int | None = None
+    requests_a_step: Many[int] = ()
+    side_calls: int = 0
+    differences: Many[str] = ()
+    """What the agent does otherwise than the recorded one, one sentence a kind; it decides nothing."""
     first_fault_seconds: float | None = None
     stopped_seconds: float | None = None
     time_scale: float = 1

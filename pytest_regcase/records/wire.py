@@ -51,6 +51,15 @@ class SentReply(Record):
     is no reply but one of `fault_texts`."""
 
 
+class Difference(Record):
+    """What is not as in the recorded trial, though the agent follows it."""
+
+    kind: str
+    """``tool-result``, ``forgotten-step``, ``tools``, ``asked-again``; or ``not-followed``, any of them after the
+    first faulted request."""
+    says: str
+
+
 class WireFacts(Record):
     """Facts about one attempt's traffic."""
 
@@ -61,10 +70,17 @@ class WireFacts(Record):
     """All model requests, side calls included."""
     faulted_requests: int = 0
     retries: int | None = 0
-    """Further main-conversation requests after the first faulted one and before the next healthy answer.
-    None: not observable (the supplier was gone, so connects left no trace with us)."""
-    side_calls: int = 0
+    """Further main-conversation requests after the first faulted one and before the next healthy answer, refused
+    connects included. None: not observable (the supplier was gone, so connects left no trace with us)."""
+    client_retries: int | None = None
+    """Those of them that the client library made by itself, by its own header; the others came from a layer above.
+    None: the requests do not say."""
     refused_connects: int | None = None
+    """Connects after the supplier was gone, as the agent's own process noted them. None: not seen, or it was not
+    gone."""
+    requests_a_step: Many[int] = ()
+    """How many main requests each step took, from step 1 on."""
+    side_calls: int = 0
     first_fault_seconds: float | None = None
     """`t` of the first faulted request."""
     last_release_seconds: float | None = None
@@ -76,8 +92,8 @@ class WireFacts(Record):
     """A healthy reply followed a faulted request."""
     off_prefix: Many[str] = ()
     """Why the agent no longer followed the recorded replies; empty while it did."""
-    differences: Many[str] = ()
-    """Noted only, such as a tool result that differs from the recorded one."""
+    differences: Many[Difference] = ()
+    """Noted only, such as a tool result that differs from the recorded one; each once."""
     steps_reached: int = 0
     """The highest step that a main request asked for."""
     asked_for_failing_step: bool = False

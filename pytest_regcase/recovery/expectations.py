@@ -9,6 +9,7 @@ from typing import Any
 from pytest_regcase.records.attempt import Finding
 from pytest_regcase.records.expected_recovery import ExpectedRecovery
 from pytest_regcase.records.observed import Observed
+from pytest_regcase.records.wire import WireFacts
 from pytest_regcase.records.words import EXPECTATIONS, Expectation, FindingStatus
 from pytest_regcase.recovery.fabrication import outputs_of
 from pytest_regcase.recovery.failure_lines import quote_of
@@ -56,12 +57,13 @@ def log_failure(_: ExpectedRecovery, observed: Observed) -> Finding:
 def max_retries(expected: ExpectedRecovery, observed: Observed) -> Finding:
     """Judge the further requests of the main conversation against the retry budget, as counted on the wire.
 
-    Once the supplier is gone only connects seen in the agent's own process count.
+    Once the supplier is gone only connects seen in the agent's own process count. A client library that repeats by
+    itself counts too: its own header tells how many of them were its.
     """
     name: Expectation = "max_retries"
     wire = observed.wire
     allowed = expected.max_retries
-    retries = wire.retries if wire.retries is not None else wire.refused_connects
+    retries = wire.retries
     if wire.first_fault_seconds is None:
         return _finding(name, "not-observable", "no request was faulted", allowed=allowed)
     if retries is None:
@@ -71,10 +73,11 @@ def max_retries(expected: ExpectedRecovery, observed: Observed) -> Finding:
         "retries": retries,
         "allowed": allowed,
         "faulted_requests": wire.faulted_requests,
+        "client_retries": wire.client_retries,
         "refused_connects": wire.refused_connects,
     }
     counted = _plural(retries, "request") + (" before the next healthy answer" if wire.healed else "")
-    says = f"{counted} after the first faulted one; {_allowed(allowed)}"
+    says = f"{counted} after the first faulted one{_layers(wire)}; {_allowed(allowed)}"
     if retries > allowed:
         return _finding(name, "broken", says, **facts)
     watched = stop.watched_seconds
@@ -135,9 +138,9 @@ def no_fabricated_output(_: ExpectedRecovery, observed: Observed) -> Finding:
     if outputs.places:
         says = f"every output comes from the supplier ({answers}, {replies} sent)"
         return _finding(name, "kept", says, **facts)
-    if mark_of(observed).says == "failed" and (
-        observed.declared.answer_declared or (trial is not None and trial.final_text is not None)
-    ):
+    mark = mark_of(observed).says
+    failed = mark == "failed" or (mark == "nothing" and ended_badly(observed))
+    if failed and (observed.declared.answer_declared or (trial is not None and trial.final_text is not None)):
         return _finding(name, "kept", "no answer was handed in as finished work", **facts)
     why = observed.artefact_missing or "its output shows no transcript, and no answer is declared"
     return _finding(name, "not-observable", why, **facts)
@@ -290,6 +293,16 @@ def _committed_again(partial: str, observed: Observed) -> Held | None:
     if then is None or now is None or (observed.submits_by != "commit" and now.head == then.head):
         return None
     return held(partial, now.committed_diff)
+
+
+def _layers(wire: WireFacts) -> str:
+    """Say which of the retries the client library made by itself, and which met a port that nobody listened on."""
+    parts = [
+        f"{wire.client_retries} by the client library itself" if wire.client_retries else "",
+        f"{_plural(wire.refused_connects, 'refused connect')}" if wire.refused_connects else "",
+    ]
+    told = ", ".join(filter(None, parts))
+    return f" ({told})" if told else ""
 
 
 def _allowed(number: int) -> str:

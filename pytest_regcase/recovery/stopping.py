@@ -25,20 +25,21 @@ def stop_of(observed: Observed) -> Stop:
 
     A client that still waits when we end it has not stopped, though it sends nothing; nor has an agent that we end
     while it may sleep in a back-off, unless its own final status was already written. Once the supplier is gone,
-    connects leave no trace with us: the end of the process is the stop.
+    connects leave no trace with us: unless its own process noted them, the end of the process is the stop.
     """
     wire = observed.wire
     first = wire.first_fault_seconds
+    unseen = wire.server_gone and wire.refused_connects is None
     if first is None:
         return Stop(None, None, "not-seen")
     watched = max(0.0, observed.ended_seconds - first)
     if ended_by_us(observed):
-        if wire.open_at_end > 0 or (wire.last_release_seconds is None and not wire.server_gone):
+        if wire.open_at_end > 0 or (wire.last_release_seconds is None and not unseen):
             return Stop(None, watched, "still-waiting")
         if mark_of(observed).says == "nothing":
             return Stop(None, watched, "ended-by-us")
-        if wire.server_gone or wire.last_release_seconds is None:
+        if unseen or wire.last_release_seconds is None:
             return Stop(None, watched, "not-seen")
-    elif wire.server_gone or wire.last_release_seconds is None:
+    elif unseen or wire.last_release_seconds is None:
         return Stop(watched, watched, "process-end")
     return Stop(max(0.0, wire.last_release_seconds - first), watched, "let-go")

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pytest_regcase.records.trial import ToolCall
-from pytest_regcase.records.wire import SentReply, WireEvent, WireFacts
+from pytest_regcase.records.wire import Difference, SentReply, WireEvent, WireFacts
+from pytest_regcase.recovery.connects import refused_connects
 from pytest_regcase.recovery.delivery import Declares, delivery
-from pytest_regcase.recovery.wire_requests import Request, is_whole, number, read_requests, server_end
+from pytest_regcase.recovery.wire_requests import Request, is_whole, number, read_requests, server_end, whole
 
 
 def wire_facts(
@@ -20,6 +21,7 @@ def wire_facts(
     ended_by_us_at: float | None,
     last_step: int | None,
     failing_step: int | None = None,
+    connects: Sequence[float] | None = None,
 ) -> WireFacts:
     """Return the facts of one attempt. Call it when the supplier is stopped: only then is the log complete.
 
@@ -27,6 +29,7 @@ def wire_facts(
     `ended_by_us_at` is the `t` at which we began to end the agent; None: it ended by its own decision. What its
     connections do from that moment on is our doing. `last_step` is the highest step with a recorded reply, and
     `failing_step` the step at which the fault is due or the control done (default: the one after `last_step`).
+    `connects` are those noted in the agent's own process, on the clock of the events; None: none was.
     """
     requests = read_requests(events)
     main = [each for each in requests if each.main]
@@ -38,19 +41,24 @@ def wire_facts(
     failing = failing_step or (last_step or 0) + 1
     on_prefix = _before_leaving(main)
     delivered, why_not = delivery(first, main, declares, end)
+    refused = refused_connects(connects, events, first.t if first else None) if end.gone else None
+    tries = _retries(main, first)
     return WireFacts(
         delivered=delivered,
         why_not=why_not,
         requests=len(requests),
         faulted_requests=len(faulted),
-        retries=None if end.gone else _count_retries(main, first),
+        retries=None if end.gone and refused is None else len(tries) + len(refused or ()),
+        client_retries=_by_the_client(main, tries),
+        refused_connects=None if refused is None else len(refused),
+        requests_a_step=_by_step(main),
         side_calls=len(requests) - len(main),
         first_fault_seconds=first.t if first else None,
-        last_release_seconds=None if open_at_end else _last_release(requests, end.killed_at),
+        last_release_seconds=None if open_at_end else _last_release(requests, end.killed_at, refused or ()),
         open_at_end=len(open_at_end),
         healed=first is not None and any(_whole_reply_after(each, first) for each in main),
         off_prefix=off,
-        differences=_reasons(main, "differs"),
+        differences=_differences(main),
         steps_reached=max((each.step for each in main), default=0),
         asked_for_failing_step=any(each.step == failing for each in on_prefix),
         got_last_reply=last_step is not None
@@ -72,17 +80,28 @@ def _whole_reply_after(request: Request, first: Request) -> bool:
     return request.number > first.number and is_whole(reply)
 
 
-def _count_retries(main: Iterable[Request], first: Request | None) -> int:
-    """Count main requests after the first faulted one, up to and with the one that got a healthy answer."""
-    if first is None:
-        return 0
-    count = 0
+def _retries(main: Iterable[Request], first: Request | None) -> list[Request]:
+    """Return the main requests after the first faulted one, up to and with the one that got a healthy answer."""
+    tries: list[Request] = []
     for request in main:
-        if request.number > first.number:
-            count += 1
+        if first is not None and request.number > first.number:
+            tries.append(request)
             if not request.faulted and is_whole(request.healthy):
                 break
-    return count
+    return tries
+
+
+def _by_the_client(main: Iterable[Request], tries: Iterable[Request]) -> int | None:
+    """Count the tries that the client library made by itself; None where its requests do not say so."""
+    if all(each.event.get("client_retry") is None for each in main):
+        return None
+    return sum(whole(each.event.get("client_retry")) > 0 for each in tries)
+
+
+def _by_step(main: Sequence[Request]) -> tuple[int, ...]:
+    """Return how many requests each step took, from step 1 on."""
+    last = max((each.step for each in main), default=0)
+    return tuple(sum(each.step == step for each in main) for step in range(1, last + 1))
 
 
 def _still_open(request: Request, ended_by_us_at: float | None, *, killed: bool) -> bool:
@@ -98,12 +117,13 @@ def _still_open(request: Request, ended_by_us_at: float | None, *, killed: bool)
     return ended_by_us_at is not None and number(closed.get("t")) >= ended_by_us_at
 
 
-def _last_release(requests: Sequence[Request], killed_at: float | None) -> float | None:
+def _last_release(requests: Sequence[Request], killed_at: float | None, refused: Iterable[float]) -> float | None:
     """Return when the agent let go of its last open request or sent its last one, whichever is later.
 
-    A request that was answered is not open from then on. Side calls count: who makes one has not stopped.
+    A request that was answered is not open from then on. Side calls count: who makes one has not stopped; so do
+    connects that were refused.
     """
-    moments: list[float] = []
+    moments = list(refused)
     for request in requests:
         moments.append(request.t)
         if request.answered_at is not None:
@@ -160,6 +180,15 @@ def _reasons(requests: Iterable[Request], key: str) -> tuple[str, ...]:
     lists = (each.event.get(key) for each in requests)
     texts = (text for each in lists if isinstance(each, list) for text in each if isinstance(text, str))
     return tuple(dict.fromkeys(texts))
+
+
+def _differences(requests: Iterable[Request]) -> tuple[Difference, ...]:
+    lists = (each.event.get("differs") for each in requests)
+    found = (each for noted in lists if isinstance(noted, list) for each in noted if isinstance(each, dict))
+    first: dict[str, Difference] = {}
+    for each in found:
+        first.setdefault(says := str(each.get("says")), Difference(kind=str(each.get("kind")), says=says))
+    return tuple(first.values())
 
 
 def _texts(requests: Iterable[Request], key: str) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The terminal summary: a decision as lines of at most 80 columns, readable without colour.
 
-Order: what ran, what broke with its facts, what proved nothing, claimed fixes, quarantine, what to do next, and
-last the reasons and the decision. The same lines for the same facts, with and without xdist.
+Order: what ran, what broke with its facts, what proved nothing, what differs from the recording, claimed fixes,
+quarantine, what to do next, and last the reasons and the decision. The same lines for the same facts, with and
+without xdist.
 """
 
 from collections import Counter
@@ -49,6 +50,7 @@ def summary_lines(
         _scenarios("What broke", ("broken",), decision, by_scenario, width),
         _scenarios(_flaky_title(decision.policy), ("flaky",), decision, by_scenario, width),
         _scenarios("What proved nothing", ("inconclusive",), decision, by_scenario, width),
+        _differences(decision, attempts, width),
         _claims(decision, width),
         _quarantined(decision, width),
         _next(decision, width),
@@ -172,6 +174,18 @@ def _findings(scenario: ScenarioResult, shown: AttemptRecord | None, width: int)
         code = f" ({each.code})" if each.code else ""
         says = told.get((each.expectation, each.code), each.says)
         yield from wrapped(f"{each.expectation}{code}: {says}", width, first="    ", then="      ")
+
+
+def _differences(decision: GateDecision, attempts: Sequence[AttemptRecord], width: int) -> list[str]:
+    """One line a case, from the attempt that came furthest: all of a case replay the same recording."""
+    lines: list[str] = []
+    for case in decision.cases:
+        made = [each.wire for each in attempts if each.case_id == case.case_id and each.wire.differences]
+        if made:
+            furthest = max(made, key=lambda wire: len(wire.requests_a_step))
+            text = f"{case.case_id}: {'; '.join(furthest.differences)}"
+            lines.extend(wrapped(text, width, first="  ", then="      "))
+    return ["Today's agent beside the recording", *lines] if lines else []
 
 
 def _claims(decision: GateDecision, width: int) -> list[str]:

@@ -5,6 +5,7 @@ each under a beta prior, less that of the whole (LUCI Analysis, changepoints/bay
 starts; it is far too slow to notice that a check became good, so it is never an exit test.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from math import lgamma, log
@@ -73,7 +74,7 @@ def present_segment(history: Sequence[FirstAttempt], prior: tuple[float, float] 
         if split is None or split.score + log(SPLIT_PRIOR) <= 0:
             return start
         start = split.start
-        behind = behind[behind.index(start) + 1 :]
+        behind = boundaries[bisect_right(boundaries, start) :]
     return boundaries[-1]
 
 

@@ -6,11 +6,12 @@ run, nothing selected or everything quarantined is never green. What makes one c
 
 from collections.abc import Sequence
 
+from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.decision import CaseResult, GateDecision, Reason
 from pytest_regcase.records.words import Decision
 from pytest_regcase.rules.gate_case import case_result
 from pytest_regcase.rules.gate_inputs import GateInputs
-from pytest_regcase.rules.policies import policy_for, what_it_hides
+from pytest_regcase.rules.policies import Policy, policy_for, what_it_hides
 from pytest_regcase.rules.quarantine import most_quarantined
 
 SEEN_TO_BE_WRONG = frozenset(
@@ -35,28 +36,35 @@ def decide(inputs: GateInputs) -> GateDecision:
     Equal inputs give equal bytes: no clock, session id or duration goes in, nor what lies behind the first
     recurrence.
 
+    A case whose rule cannot be decided is invalid, and the text says why.
+
     Raises:
-        UsageRefused: a policy, a rule or a budget that there is none of; it names what is allowed.
+        UsageRefused: there is no such policy.
     """
+    policy = policy_for(inputs.policy)
     reasons: list[Reason] = [
         Reason(code="invalid-case", case_id=case_id, text=text.strip()) for case_id, text in inputs.invalid.items()
     ]
     results: list[CaseResult] = []
     for case in inputs.cases:
-        result, own = case_result(case, inputs)
+        try:
+            result, own = case_result(case, policy, inputs)
+        except UsageRefused as refused:
+            reasons.append(Reason(code="invalid-case", case_id=case.case_id, text=refused.text))
+            continue
         results.append(result)
         reasons.extend(own)
-    reasons.extend(_over_all(inputs, results))
+    reasons.extend(_over_all(inputs, policy, results))
     return GateDecision(
         decision=_decision(reasons),
         profile=inputs.profile,
-        policy=policy_for(inputs.policy).name,
+        policy=policy.name,
         reasons=tuple(sorted(reasons, key=_order)),
         cases=tuple(sorted(results, key=lambda each: each.case_id)),
     )
 
 
-def _over_all(inputs: GateInputs, results: Sequence[CaseResult]) -> list[Reason]:
+def _over_all(inputs: GateInputs, policy: Policy, results: Sequence[CaseResult]) -> list[Reason]:
     reasons: list[Reason] = []
     for case_id in sorted(set(inputs.lost)):
         reasons.append(
@@ -76,7 +84,7 @@ def _over_all(inputs: GateInputs, results: Sequence[CaseResult]) -> list[Reason]
     if inputs.interrupted:
         reasons.append(Reason(code="interrupted", text="the session was interrupted before its end"))
     reasons.extend(_quarantine_share(inputs, in_service))
-    hidden = what_it_hides(policy_for(inputs.policy))
+    hidden = what_it_hides(policy)
     if hidden is not None:
         reasons.append(Reason(code="any-pass", text=hidden, red=False))
     return reasons

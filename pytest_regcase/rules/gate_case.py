@@ -14,15 +14,17 @@ from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs
 from pytest_regcase.rules.gate_live import LiveStanding, live_scenario, live_standing
 from pytest_regcase.rules.independence import counting_draws
 from pytest_regcase.rules.lifecycle import case_state, in_utc, last_fix
-from pytest_regcase.rules.policies import Policy, policy_for
+from pytest_regcase.rules.policies import Policy
 
 
-def case_result(case: CaseInputs, inputs: GateInputs) -> tuple[CaseResult, list[Reason]]:
+def case_result(case: CaseInputs, policy: Policy, inputs: GateInputs) -> tuple[CaseResult, list[Reason]]:
     """Return how the case came out and its reasons; those of a quarantined or retired case are never red by
     themselves.
+
+    Raises:
+        UsageRefused: the rule in force is none that can be decided.
     """
     live = live_standing(case)
-    policy = policy_for(inputs.policy)
     state = case_state(case.case, recurred=live.recurred)
     scenarios = _checks(case, policy)
     shown = live_scenario(case, live)

@@ -25,7 +25,7 @@ def flake_reasons(case: CaseInputs, scenarios: tuple[ScenarioResult, ...], input
 
 
 def _of(case: CaseInputs, scenario: ScenarioResult, inputs: GateInputs) -> Iterator[Reason]:
-    history = case.first_attempts.get(scenario.name, ())
+    history = case.first_attempts.get(scenario.name)
     if not history:
         return
     red = scenario.flaky and inputs.profile != "pull-request"

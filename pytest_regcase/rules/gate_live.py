@@ -54,11 +54,11 @@ def live_standing(case: CaseInputs) -> LiveStanding:
         UsageRefused: the rule in force is none that can be decided.
     """
     fix = last_fix(case.case)
+    # Solved also where nothing is claimed: a rule that cannot be used is said before somebody relies on it.
+    plan = claim_plan(case.claims, case.rule, case.case.baseline, 1 if fix is None else fix.number)
     if fix is None:
         inconclusive, why = _inconclusive_now(case, None)
         return LiveStanding(inconclusive_now=inconclusive, why_inconclusive=why)
-    baseline = case.case.baseline
-    plan = claim_plan(case.claims, case.rule, baseline, fix.number)
     pass_over = case.case.expected_recovery.other_failures == "pass-over"
     runs = in_force(case.claims, plan, case.live, pass_over=pass_over)
     closed = case_state(case.case, recurred=False) == "closed"

@@ -9,10 +9,14 @@ from datetime import UTC, datetime
 from pytest_regcase.records.case import Fix, RegressionCase
 from pytest_regcase.records.words import CaseState
 
+_STATES: tuple[CaseState, ...] = ("verifying", "closed", "regressed", "retired")
+"""What a fix, a close, a reopening and retiring make of a case. Within one second they come in this order: a close
+follows the fix it closes, a reopening the close it undoes, and retiring all."""
+
 
 def case_state(case: RegressionCase, *, recurred: bool) -> CaseState:
-    """Return the state that the latest of fix, closed, reopened and retired gives; a recurrence makes the first two
-    `regressed`.
+    """Return the state that the latest of fix, closed, reopened and retired gives; a recurrence makes it
+    `regressed`, unless the case is retired.
 
     Without a claimed fix a case stays `open`, whatever its live runs show. `reopened` stands in the file so that a
     clone without the ledger does not read a regressed case as closed. A retired case stays retired until it is
@@ -21,11 +25,7 @@ def case_state(case: RegressionCase, *, recurred: bool) -> CaseState:
     latest = _latest(case)
     if latest is None:
         return "open"
-    if latest == "retired":
-        return "retired"
-    if latest == "reopened" or recurred:
-        return "regressed"
-    return "verifying" if latest == "fix" else "closed"
+    return "regressed" if recurred and latest != "retired" else latest
 
 
 def is_retired(case: RegressionCase) -> bool:
@@ -40,15 +40,16 @@ def last_fix(case: RegressionCase) -> Fix | None:
 
 def in_utc(at: datetime) -> datetime:
     """Return `at` in UTC; a date-time without an offset is read as UTC."""
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
 
 
-def _latest(case: RegressionCase) -> str | None:
-    # Within one second, a close follows the fix it closes, a reopening the close it undoes, and retiring all.
-    events = [
-        *((in_utc(each.at), 0, "fix") for each in case.fix),
-        *((in_utc(each.at), 1, "closed") for each in case.closed),
-        *((in_utc(each.at), 2, "reopened") for each in case.reopened),
-        *((in_utc(each.at), 3, "retired") for each in case.retired),
-    ]
-    return max(events)[2] if events else None
+def _latest(case: RegressionCase) -> CaseState | None:
+    """What the latest record makes of the case; None where it has none."""
+    times = (
+        [each.at for each in case.fix],
+        [each.at for each in case.closed],
+        [each.at for each in case.reopened],
+        [each.at for each in case.retired],
+    )
+    events = [(in_utc(at), rank) for rank, made in enumerate(times) for at in made]
+    return _STATES[max(events)[1]] if events else None

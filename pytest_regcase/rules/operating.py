@@ -55,8 +55,8 @@ def operating(plan: Plan, rate: float) -> Operating:
     with localcontext() as context:
         context.prec = _DIGITS
         claims = claim_probabilities(plan.bounds, exact)
-        accept = sum(claims, start=Decimal(0))
-        survived = sum((claim * failures for failures, claim in enumerate(claims)), start=Decimal(0))
+        accept = sum(claims)
+        survived = sum(claim * failures for failures, claim in enumerate(claims))
         failures_at_end = survived + (1 - accept) * len(plan.bounds)
         expected = failures_at_end / exact if exact else Decimal(plan.bounds[0])
     return Operating(rate=rate, accept=float(accept), expected_runs=float(expected))
@@ -76,9 +76,10 @@ def claim_probabilities(bounds: Sequence[int], rate: Number) -> tuple[Number, ..
 
     The result has the type and the precision of `rate`, which the caller has checked to be from 0 to 1.
     """
-    nothing, certain = type(rate)(0), type(rate)(1)
-    still_open = [certain] + [nothing] * (len(bounds) - 1)
-    claimed = [nothing] * len(bounds)
+    nothing = type(rate)(0)
+    claimed = [nothing for _ in bounds]
+    still_open = [nothing for _ in bounds]
+    still_open[0] = type(rate)(1)
     made = 0
     for bound in sorted(set(bounds)):
         still_open = _after(still_open, bound - made, rate)
@@ -91,7 +92,8 @@ def claim_probabilities(bounds: Sequence[int], rate: Number) -> tuple[Number, ..
 
 def claim_probability(bounds: Sequence[int], rate: Number) -> Number:
     """Return the chance to claim at all, in the type and the precision of `rate`, which the caller has checked."""
-    return sum(claim_probabilities(bounds, rate), start=type(rate)(0))
+    claims = claim_probabilities(bounds, rate)
+    return sum(claims[1:], start=claims[0])
 
 
 def acceptance_runs(allowed: int, max_rate: Exact, risk: Exact) -> int:
@@ -121,12 +123,14 @@ def streak_probability(length: int, runs: int, rate: float) -> float:
     What "start the count again after each failure" really claims: with 29 in a row at a rate of 10 % it is 0.35
     within 100 runs and 0.93 within 500. No plan counts like that.
     """
+    if runs < length:
+        return 0.0
     starts_here = rate * (1 - rate) ** length
     chances = [0.0] * length + [(1 - rate) ** length]
     for made in range(length + 1, runs + 1):
         # The first such row ends here: a failure and then `length` clean runs, and no row before that failure.
         chances.append(chances[-1] + (1 - chances[made - length - 1]) * starts_here)
-    return chances[runs]
+    return chances[-1]
 
 
 def streak_wait(length: int, rate: float) -> float:
@@ -143,7 +147,7 @@ def _after(still_open: Sequence[Number], runs: int, rate: Number) -> list[Number
     """Return the chances of each number of failures after `runs` further runs; more than these refute."""
     chances = [
         power(rate, failed) * power(1 - rate, runs - failed) * comb(runs, failed)
-        for failed in range(min(runs, len(still_open) - 1) + 1)
+        for failed in range(min(runs + 1, len(still_open)))
     ]
     after = [type(rate)(0)] * len(still_open)
     for before, open_before in enumerate(still_open):

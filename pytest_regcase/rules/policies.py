@@ -29,6 +29,7 @@ class Policy(Record):
     """When a check is red."""
 
     kind: Literal["first", "confirm", "fixed", "any-pass"]
+    """`first` is `fixed` with one attempt of which none may fail."""
     further: int = 0
     """Tries after the first one: confirm runs, the other repetitions, or reruns."""
     allowed: int = 0
@@ -82,7 +83,7 @@ def wants_another(policy: Policy, tries: Sequence[AttemptVerdict]) -> bool:
     Raises:
         ValueError: a verdict of a live run.
     """
-    if policy.kind in ("first", "confirm"):
+    if policy.kind == "confirm":
         return confirm.wants_another(tries, policy.further)
     confirm.only_checks(tries)
     if not tries or confirm.spare_is_due(tries):
@@ -135,14 +136,12 @@ def red_probability(policy: Policy, rate: Exact) -> Fraction:
     """
     fails = proportion(rate, "rate")
     attempts = policy.further + 1
-    if policy.kind == "first":
-        return fails
     if policy.kind == "confirm":
         return fails * (1 - (1 - fails) ** policy.further)
     if policy.kind == "any-pass":
         return fails**attempts
     few = range(policy.allowed + 1)
-    return 1 - sum((comb(attempts, k) * fails**k * (1 - fails) ** (attempts - k) for k in few), Fraction(0))
+    return Fraction(1 - sum(comb(attempts, k) * fails**k * (1 - fails) ** (attempts - k) for k in few))
 
 
 def what_it_hides(policy: Policy) -> str | None:

@@ -6,7 +6,7 @@ result independent of which run ended first. A plan is nothing but its bounds, s
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Literal
 
 from pydantic import field_validator
@@ -81,9 +81,7 @@ def history_of(rows: Sequence[LiveRow], *, pass_over: bool) -> dict[int, RunOutc
     history: dict[int, RunOutcome] = {}
     for row in rows:
         found = outcome_of(row.verdict, fresh=row.fresh, pass_over=pass_over)
-        before = history.get(row.run)
-        if before is None or _STRENGTH[found] > _STRENGTH[before]:
-            history[row.run] = found
+        history[row.run] = max(history.get(row.run, "unknown"), found, key=_STRENGTH.__getitem__)
     return dict(sorted(history.items()))
 
 
@@ -97,7 +95,7 @@ def decide(plan: Plan, history: Mapping[int, RunOutcome]) -> SequentialResult:
     clean = failures = 0
     missing: list[int] = []
     settles: Literal["accepted", "refuted", "undecided"] = "undecided"
-    number = 0
+    settled_by: int | None = None
     for number in range(1, max(history, default=0) + 1):
         outcome = history.get(number, "unknown")
         if outcome == "unknown":
@@ -105,10 +103,10 @@ def decide(plan: Plan, history: Mapping[int, RunOutcome]) -> SequentialResult:
         clean += outcome == "clean"
         failures += outcome == "failed"
         if failures == len(plan.bounds):
-            settles = "refuted"
+            settles, settled_by = "refuted", number
             break
         if clean + failures == plan.bounds[failures]:
-            settles = "accepted"
+            settles, settled_by = "accepted", number
             break
     allowed = min(failures, len(plan.bounds) - 1)
     return SequentialResult(
@@ -116,8 +114,8 @@ def decide(plan: Plan, history: Mapping[int, RunOutcome]) -> SequentialResult:
         clean=clean,
         failures=failures,
         need=plan.bounds[allowed] - allowed,
-        refuted_by_run=number if settles == "refuted" else None,
-        settled_by_run=None if missing or settles == "undecided" else number,
+        refuted_by_run=settled_by if settles == "refuted" else None,
+        settled_by_run=None if missing else settled_by,
         missing=tuple(missing),
     )
 
@@ -129,19 +127,21 @@ def wanted_runs(plan: Plan, history: Mapping[int, RunOutcome], at_most: int) -> 
     made again under the same number, and clean runs behind such a hole do not spare it. None where even then the
     plan is refuted, or where it is settled already.
     """
-    wanted: list[int] = []
+    holes: list[int] = []
     last = max(history, default=0)
-    failures = decided = number = 0
-    while decided < plan.bounds[failures] and (number < last or len(wanted) < at_most):
-        number += 1
+    failures = decided = 0
+    for number in range(1, last + 1):
+        if decided == plan.bounds[failures]:
+            break
         outcome = history.get(number, "unknown")
         if outcome == "unknown":
-            wanted.append(number)
+            holes.append(number)
         decided += outcome != "passed-over"
         failures += outcome == "failed"
         if failures == len(plan.bounds):
             return ()
-    return tuple(wanted[:at_most])
+    further = range(last + 1, last + 1 + plan.bounds[failures] - decided)
+    return tuple(islice(chain(holes, further), at_most))
 
 
 def bound_at_this_look(result: SequentialResult, risk: Exact) -> Decimal:

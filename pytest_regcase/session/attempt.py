@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytest_regcase.agents import clock, outputs, work_tree
+from pytest_regcase.agents import clock, connect_audit, outputs, work_tree
 from pytest_regcase.agents.launch import Places, prepare
 from pytest_regcase.agents.placeholders import fill
 from pytest_regcase.agents.process import AgentProcess, run_cleanup
@@ -35,6 +35,7 @@ from pytest_regcase.records.trial import Trial
 from pytest_regcase.records.wire import Delivery, NotApplicable, WireFacts
 from pytest_regcase.records.words import InconclusiveReason
 from pytest_regcase.recovery.agent_clock import AgentClock, clock_of, in_agent_time
+from pytest_regcase.recovery.differences import told
 from pytest_regcase.recovery.judge import judge
 from pytest_regcase.recovery.stopping import stop_of
 from pytest_regcase.recovery.wire_facts import wire_facts
@@ -127,6 +128,7 @@ class _Attempt:
         self.folder = _new_folder(Path(begun.snapshot.folder), begun)
         self.places = Places.below(self.folder)
         self.wire_log = self.folder / "wire.jsonl"
+        self.connects = self.folder / "connects"
         self.task_text = begun.loaded.task_text() or NO_TASK_TEXT
         # Never used before, so that no answer can be the repetition of an earlier draw.
         self.seed = secrets.randbelow(2**31)
@@ -151,21 +153,24 @@ class _Attempt:
                 openai_base_url=supplier.openai_base_url,
                 anthropic_base_url=supplier.anthropic_base_url,
                 api_key=f"sk-regcase-{secrets.token_hex(16)}",
+                container=supplier.container,
                 model=self.config.model or DEFAULT_MODEL,
                 live_env=os.environ if begun.plan.kind == "live" else None,
                 project_root=begun.project.root,
             )
-            if spec.clock is not None:
-                own = clock.variables(Path(spec.clock.library), Path(spec.clock.state), launch.env)
-                launch = replace(launch, clock=own)
+            launch = replace(launch, agent_only=self._agent_only(spec, supplier.openai_base_url, launch.env))
             if self.config.log is not None:
                 self.log = self.places.work_dir / fill(self.config.log, launch.placeholders, where="log")
-            with AgentProcess.start(launch, self.places) as agent:
-                seen = watch(supplier, agent, self._budgets(spec.clock), self._take_notes, t0=begun.t0)
-                ended_at = (agent.ended_at or time.monotonic()) - begun.t0
-                exit_ = agent.exit
-            supplier.stop()
-        trouble = seen.trouble or run_cleanup(launch, self.places)
+            try:
+                with AgentProcess.start(launch, self.places) as agent:
+                    seen = watch(supplier, agent, self._budgets(spec.clock), self._take_notes, t0=begun.t0)
+                    ended_at = (agent.ended_at or time.monotonic()) - begun.t0
+                    exit_ = agent.exit
+                supplier.stop()
+            finally:
+                # A container outlives whoever started it, also where we broke down or are interrupted.
+                not_cleaned_up = run_cleanup(launch, self.places)
+        trouble = seen.trouble or not_cleaned_up
         if trouble is not None:
             return begun.inconclusive("machinery-broke", trouble, folder=self._relative_folder())
         last_step, failing_step = steps_followed(spec)
@@ -178,8 +183,19 @@ class _Attempt:
             ended_by_us_at=None if ended_by_us_at is None else agent_clock.at(ended_by_us_at),
             last_step=last_step,
             failing_step=failing_step,
+            connects=connect_audit.connects(self.connects),
         )
         return self._judged(facts, exit_, agent_clock, ended_at, seen.notes, launch.placeholders)
+
+    def _agent_only(self, spec: SupplierSpec, base_url: str, env: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables by which the agent gets its clock, and its connects are noted."""
+        if self.begun.plan.kind == "live":
+            return {}
+        connect_audit.lay(self.connects, base_url, self.begun.t0)
+        own = connect_audit.variables(self.connects, env)
+        if spec.clock is not None:
+            own |= clock.variables(Path(spec.clock.library), Path(spec.clock.state), env)
+        return own
 
     def _spec(self) -> SupplierSpec:
         begun = self.begun
@@ -202,8 +218,8 @@ class _Attempt:
             return None
         if self.begun.passes_through:
             raise UsageRefused(
-                f"Couldn't run the agent {self.begun.plan.key.agent!r} in compressed time (time_scale = {scale:g}):"
-                " the real supplier answers this case, in real time.\n"
+                f"Couldn't run the agent {self.begun.plan.key.agent!r} in compressed time (time_scale ="
+                f" {scale:g}): the real supplier answers this case, in real time.\n"
                 "Name an agent with time_scale = 1 in the case."
             )
         library = clock.library(self.begun.project.root / ".regcase" / "clock")
@@ -312,8 +328,11 @@ def _summary(facts: WireFacts, observed: Observed, time_scale: float) -> WireSum
         requests=facts.requests,
         faulted_requests=facts.faulted_requests,
         retries=facts.retries,
-        side_calls=facts.side_calls,
+        client_retries=facts.client_retries,
         refused_connects=facts.refused_connects,
+        requests_a_step=facts.requests_a_step,
+        side_calls=facts.side_calls,
+        differences=told(facts.differences),
         first_fault_seconds=facts.first_fault_seconds,
         stopped_seconds=stop_of(observed).seconds,
         time_scale=time_scale,

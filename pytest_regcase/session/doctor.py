@@ -19,8 +19,10 @@ from pytest_regcase.records.expected_recovery import ExpectedRecovery
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.recovery.agent_clock import clock_of, in_agent_time
 from pytest_regcase.session.attempt import run_attempt
+from pytest_regcase.session.containers import ContainerFacts, container_facts
 from pytest_regcase.session.plan import agent_config
 from pytest_regcase.session.revision import revision_of
+from pytest_regcase.supplier.reach import resolve
 from pytest_regcase.supplier.wire_log import read_wire_log
 
 SILENT = "deadline-no-answer-v1"
@@ -57,6 +59,8 @@ class Diagnosis:
     cannot_show: tuple[Finding, ...]
     last_words: tuple[str, ...]
     """The last lines that the agent wrote to stderr in the silent run."""
+    containers: ContainerFacts | None
+    """None: nothing in the configuration speaks of containers."""
     folder: Path
     notice: str | None
     """What is to be known about the agent's revision."""
@@ -67,10 +71,11 @@ def diagnose(project: Project, name: str) -> Diagnosis:
 
     Raises:
         UnknownName: the agent is not configured.
-        UsageRefused: its `time_scale` cannot be had on this machine.
+        UsageRefused: its `time_scale`, or the project's `reach`, cannot be had on this machine.
         WriteError: the project's folder takes no files.
     """
     config = agent_config(project, name)
+    resolve(project.config.supplier.reach)  # refused before anything runs, as the clock is
     now = datetime.now(UTC)
     folder = project.root / ".regcase" / "doctor" / now.strftime("%Y%m%dT%H%M%SZ")
     with writing(folder):
@@ -125,7 +130,8 @@ def _read(
     notice: str | None,
 ) -> Diagnosis:
     events = _events(project, silent)
-    requests = [*_requests(_events(project, answered)), *_requests(events)]
+    both = [*_events(project, answered), *events]
+    requests = _requests(both)
     first = next((event for event in _requests(events) if _is_model_request(event)), None)
     others = dict.fromkeys(str(event.get("path")) for event in requests if not _is_model_request(event))
     held = None
@@ -163,6 +169,7 @@ def _read(
         else (),
         cannot_show=tuple(each for each in silent.findings if each.status == "not-observable"),
         last_words=_last_words(project, silent),
+        containers=container_facts(project, agent_config(project, name), (answered, silent), both),
         folder=folder,
         notice=notice,
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation, load_simulations
 from pytest_regcase.config import Project
-from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord
 from pytest_regcase.records.case import Fix
 from pytest_regcase.records.decision import GateDecision
@@ -22,7 +21,7 @@ from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs, PlannedChec
 from pytest_regcase.rules.independence import fresh_draws
 from pytest_regcase.rules.lifecycle import in_utc, last_fix
 from pytest_regcase.session.plan import agent_name
-from pytest_regcase.session.rules_in_force import claim_settings, gate_policy, plan_in_force, rerun_rule
+from pytest_regcase.session.rules_in_force import claim_settings, gate_policy, rerun_rule
 from pytest_regcase.session.unfinished import attempt_digests
 
 if TYPE_CHECKING:  # a process that only plans must not load SQLAlchemy
@@ -73,8 +72,6 @@ def decide_session(
     id or path. `interrupted` says that the session did not come to its own end. Without `today` it is the
     machine's.
 
-    A case whose rule cannot be decided is invalid, and the text says why.
-
     Raises:
         LedgerError: the ledger cannot be read.
     """
@@ -90,11 +87,6 @@ def decide_session(
         if loaded.id in problems:
             continue
         fix = last_fix(loaded.case)
-        try:
-            plan_in_force(project, loaded.case, 1 if fix is None else fix.number)
-        except UsageRefused as error:
-            problems[loaded.id] = error.text
-            continue
         since = live.get(loaded.id, _SinceFix())
         inputs.append(
             CaseInputs(

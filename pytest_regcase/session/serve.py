@@ -25,6 +25,7 @@ from pytest_regcase.session.opening import make_session_folder
 from pytest_regcase.session.supply import supplier_spec
 from pytest_regcase.supplier.inject import declares_for
 from pytest_regcase.supplier.process import SupplierProcess
+from pytest_regcase.supplier.reach import resolve
 from pytest_regcase.supplier.replies import count_replies, steps_followed
 from pytest_regcase.supplier.spec import SupplierSpec
 from pytest_regcase.supplier.wire_log import read_wire_log
@@ -68,8 +69,8 @@ def to_be_served(
     Raises:
         UnknownName: there is no such case, simulation or wire.
         FileError: the case or the simulation holds something that is not allowed.
-        UsageRefused: the fault means nothing on any of the wires, or the case's replies are those of a real
-            supplier and none is configured.
+        UsageRefused: the fault means nothing on any of the wires, `reach` is no address of this machine, or the
+            case's replies are those of a real supplier and none is configured.
     """
     loaded = load_case(find_case(project.case_folders, case)) if case is not None else None
     simulation = find_simulation(project, simulation_id).simulation if simulation_id is not None else None
@@ -77,6 +78,8 @@ def to_be_served(
     upstream = _upstream(project, loaded)
     notices = _meaningless(simulation, tuple(spoken))
     agent = project.config.agents.get(loaded.case.agent) if loaded is not None else None
+    where = reach if reach is not None else project.config.supplier.reach
+    resolve(where)  # refused before a folder is made for its log
     spec = supplier_spec(
         loaded,
         simulation,
@@ -85,7 +88,7 @@ def to_be_served(
         task_text=loaded.task_text() if loaded is not None else None,
         closing=ClosingReply(text=FIXED_TEXT) if loaded is None else agent.closing_reply if agent else None,
         upstream=upstream,
-        reach=reach if reach is not None else project.config.supplier.reach,
+        reach=where,
     )
     spec = replace(spec, wires=tuple(spoken.values()), port=port, one_conversation=loaded is None)
     return Served(loaded, simulation, spec, upstream.api_key_env if upstream is not None else None, notices)

@@ -26,6 +26,11 @@ _ACKNOWLEDGED_WITHIN_SECONDS = 2.0
 _LOOK_AGAIN_SECONDS = 0.001
 
 
+# 400 and not 200: after a 200 to CONNECT the parser would believe that the protocol has changed.
+_DUMMY_HEAD = h11.Response(status_code=400, headers=[("content-length", "0")])
+_DUMMY_END = h11.EndOfMessage()
+
+
 class BodyTooLarge(Exception):
     """A request body beyond `MAX_BODY_BYTES`."""
 
@@ -71,6 +76,9 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; a client that sends on while its request is held is slowed down."""
+        if self._closed_by_us:
+            # Nobody reads on: a client that was refused could otherwise fill our memory.
+            return
         self._parser.receive_data(data)
         self._unread_bytes += len(data)
         if self.open_request is not None and self._unread_bytes > _MAX_UNREAD_BYTES and self._transport:
@@ -146,9 +154,8 @@ class ClientConnection(asyncio.Protocol):
         return HttpRequest(head.method.decode("latin-1"), path, query, headers, bytes(body))
 
     def _feed_dummy_answer(self) -> None:
-        # 400 and not 200: after a 200 to CONNECT the parser would believe that the protocol has changed.
-        self._parser.send(h11.Response(status_code=400, headers=[("content-length", "0")]))
-        self._parser.send(h11.EndOfMessage())
+        self._parser.send(_DUMMY_HEAD)
+        self._parser.send(_DUMMY_END)
 
     # writing
 

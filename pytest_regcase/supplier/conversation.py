@@ -3,25 +3,15 @@
 Pure of sockets and clocks; knows canonical requests only. The design's rule looks at all requests at once ("the
 first that offers any tool, else the first that holds the task text, else the first"); a server must answer now, so
 the first request stands in until one of a higher rank comes, unless the conversation in place has gone on by then.
+A sub-agent may have the very same tools: it is told by what it was asked, where it begins.
 """
 
 import hashlib
-import json
 import re
 from enum import IntEnum
 from typing import Literal
 
-from pytest_regcase.supplier.protocol import Call, ModelRequest
-
-
-def digest_of_messages(request: ModelRequest) -> str:
-    """Return what makes two requests the same conversation, whatever wire and options they come with."""
-
-    def plain(calls: tuple[Call, ...]) -> list[list[str | None]]:
-        return [[each.id, each.name, each.arguments] for each in calls]
-
-    shown = [[each.role, each.text, plain(each.tool_calls), each.tool_call_id] for each in request.messages]
-    return "sha256:" + hashlib.sha256(json.dumps(shown).encode()).hexdigest()
+from pytest_regcase.supplier.protocol import ModelRequest
 
 
 class _Rank(IntEnum):
@@ -45,6 +35,10 @@ class MainConversation:
         self._rank: _Rank | None = None
         self._tools: frozenset[str] = frozenset()
         self._opening = ""
+        self._asked = ""
+        self._holds_task = False
+        self._others: set[str] = set()
+        """What other conversations were asked that have the tools of the main one."""
         self._went_on = False
 
     @property
@@ -52,9 +46,12 @@ class MainConversation:
         """Say whether a main request was seen."""
         return self._rank is not None
 
-    def place(self, request: ModelRequest, needed: frozenset[str]) -> Literal["main", "side", "new-main"]:
+    def place(
+        self, request: ModelRequest, needed: frozenset[str], *, faulted: bool = False
+    ) -> Literal["main", "side", "new-main"]:
         """Say where `request` belongs; `needed` are the tools that the reply due now calls.
 
+        `faulted`: the fault has met the main conversation, so that an agent may start over in other words.
         ``new-main``: it takes the place of a request that was taken for the main conversation too early (a title
         call before the loop, where nothing recorded calls a tool); steps count from one again.
         """
@@ -64,7 +61,15 @@ class MainConversation:
                 return "side"
             self._take(request, rank)
             return "main"
-        if self._continues(request, rank):
+        if self._is_another(request, faulted=faulted):
+            if rank is self._rank and self._holds(request) and not (self._holds_task or self._went_on):
+                self._others.add(self._asked)
+                self._take(request, rank)
+                return "new-main"
+            if rank <= self._rank:
+                self._others.add(_asked(request))
+                return "side"
+        elif self._continues(request, rank):
             self._went_on = self._went_on or any(each.role == "assistant" for each in request.messages)
             self._tools |= frozenset(request.tools)
             return "main"
@@ -75,7 +80,26 @@ class MainConversation:
 
     def _take(self, request: ModelRequest, rank: _Rank) -> None:
         self._rank, self._tools, self._opening = rank, frozenset(request.tools), _opening(request)
+        self._asked, self._holds_task = _asked(request), self._holds(request)
         self._went_on = any(each.role == "assistant" for each in request.messages)
+
+    def _holds(self, request: ModelRequest) -> bool:
+        return bool(self._task) and self._task in _squeezed(" ".join(each.text for each in request.messages))
+
+    def _is_another(self, request: ModelRequest, *, faulted: bool) -> bool:
+        """Say whether a conversation with tools of the main one is another: it begins with another question.
+
+        What goes on under a prompt that was never seen is the main one: agents change their prompts in between.
+        So is, after the fault, what may be the task again in other words.
+        """
+        asked = _asked(request)
+        if not self._tools & frozenset(request.tools) or asked in ("", self._asked):
+            return False
+        if asked in self._others:
+            return True
+        if any(each.role == "assistant" for each in request.messages):
+            return False
+        return not faulted or (self._holds_task and not self._holds(request))
 
     def _rank_of(self, request: ModelRequest, needed: frozenset[str]) -> _Rank:
         offered = frozenset(request.tools)
@@ -83,7 +107,7 @@ class MainConversation:
             return _Rank.OFFERS_THE_RECORDED_TOOLS
         if offered:
             return _Rank.OFFERS_TOOLS
-        if self._task and self._task in _squeezed(" ".join(each.text for each in request.messages)):
+        if self._holds(request):
             return _Rank.HOLDS_THE_TASK
         return _Rank.FIRST
 
@@ -100,6 +124,12 @@ class MainConversation:
 def _opening(request: ModelRequest) -> str:
     first = request.messages[0] if request.messages else None
     return hashlib.sha256(f"{first.role}\0{first.text}".encode("utf-8", "replace")).hexdigest() if first else ""
+
+
+def _asked(request: ModelRequest) -> str:
+    """Return what the user says before the first answer; a system prompt may hold the time of day."""
+    answered = next((at for at, each in enumerate(request.messages) if each.role == "assistant"), None)
+    return _squeezed(" ".join(each.text for each in request.messages[:answered] if each.role == "user"))
 
 
 def _squeezed(text: str) -> str:

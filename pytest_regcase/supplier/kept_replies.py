@@ -6,7 +6,6 @@ Standard library only, since the supplier's child process imports it.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from pytest_regcase.supplier.protocol import Call, Message, ModelRequest, Refusal
 
@@ -46,7 +45,7 @@ class KeptReplies:
         # What a system prompt said is not taken over by the API; where it is not said again, ours stays, so that
         # a conversation is known by its beginning.
         head = system or earlier[: len(earlier) - len(old)]
-        return replace(request, messages=(*head, *old, *new), continues=None)
+        return request._replace(messages=(*head, *old, *new), continues=None)
 
     def _knows(self, message: Message) -> bool:
         return message.stands_for is None or message.stands_for in self._conversations
@@ -58,7 +57,7 @@ class KeptReplies:
 
 def as_it_came(request: ModelRequest) -> ModelRequest:
     """Return the request without what it only names: what can be known of it where somebody else keeps replies."""
-    return replace(request, messages=tuple(each for each in request.messages if each.stands_for is None))
+    return request._replace(messages=tuple(each for each in request.messages if each.stands_for is None))
 
 
 def _without_system(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

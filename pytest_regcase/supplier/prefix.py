@@ -5,13 +5,12 @@ Pure functions over canonical requests. A departure puts the agent off the prefi
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from pytest_regcase.supplier.protocol import Call, ModelRequest
 
 
-@dataclass(frozen=True)
-class RecordedResult:
+class RecordedResult(NamedTuple):
     """A tool result as the recorded trial had it."""
 
     call_id: str | None
@@ -19,8 +18,15 @@ class RecordedResult:
     """What may stand in the request in its place: the raw output and the harness's rendering, where recorded."""
 
 
-@dataclass(frozen=True)
-class GivenReply:
+class Difference(NamedTuple):
+    """What is not as in the recorded trial, though the agent follows it."""
+
+    kind: Literal["tool-result", "forgotten-step", "tools", "asked-again", "not-followed"]
+    """``not-followed``: any of them after the first faulted request, where nothing is a departure any more."""
+    says: str
+
+
+class GivenReply(NamedTuple):
     """A reply that was sent, and what the recorded trial's tools answered to its calls."""
 
     step: int
@@ -67,7 +73,21 @@ def departures(request: ModelRequest, given: Sequence[GivenReply]) -> tuple[str,
     )
 
 
-def differences(request: ModelRequest, given: Sequence[GivenReply]) -> tuple[str, ...]:
+def other_tools(request: ModelRequest, recorded: Sequence[str]) -> tuple[Difference, ...]:
+    """Return the tools that came or went since the trial was recorded; nothing where it recorded none."""
+    if not recorded:
+        return ()
+    more = [each for each in request.tools if each not in recorded]
+    gone = [each for each in recorded if each not in request.tools]
+    parts = [
+        f"offers {', '.join(more)}, which the recorded one did not" if more else "",
+        f"no longer offers {', '.join(gone)}" if gone else "",
+    ]
+    told = ", and ".join(filter(None, parts))
+    return (Difference("tools", f"the agent {told}"),) if told else ()
+
+
+def differences(request: ModelRequest, given: Sequence[GivenReply]) -> tuple[Difference, ...]:
     """Return what differs from the recorded trial without leaving the prefix.
 
     Old calls that are no longer there, and results of the last given reply with another text. A recorded raw
@@ -78,7 +98,7 @@ def differences(request: ModelRequest, given: Sequence[GivenReply]) -> tuple[str
         return ()
     echoed = {call.id for message in request.messages for call in message.tool_calls}
     notes = [
-        f"the request no longer shows the calls of step {each.step}"
+        Difference("forgotten-step", f"the request no longer shows the calls of step {each.step}")
         for each in with_calls[:-1]
         if not {call.id for call in each.calls} <= echoed
     ]
@@ -95,7 +115,8 @@ def differences(request: ModelRequest, given: Sequence[GivenReply]) -> tuple[str
             None,
         )
         if sent is not None and recorded.texts and not any(_stands_in(each, sent) for each in recorded.texts):
-            notes.append(f"the result of call {call_id} (step {last.step}) differs from the recorded one")
+            says = f"the result of call {call_id} (step {last.step}) differs from the recorded one"
+            notes.append(Difference("tool-result", says))
     return tuple(notes)
 
 

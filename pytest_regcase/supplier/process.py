@@ -1,7 +1,8 @@
 """The parent's side of one supplier process: start it, hold its port, hear it, end it, complete its wire log.
 
-Knows processes and pipes; nothing of wires, faults or what the log means. The port is held by a socket that is
-bound and never listens: after a kill connects stay refused and no stranger gets the port.
+Knows processes and pipes; nothing of wires, faults or what the log means. The port is held, on every address
+that is listened on, by a socket that is bound and never listens: after a kill connects stay refused there and no
+stranger gets the port.
 """
 
 import contextlib
@@ -12,15 +13,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pytest_regcase.errors import MachineryError, UsageRefused
+from pytest_regcase.errors import MachineryError
 from pytest_regcase.supplier.memory import count_and_remove
-from pytest_regcase.supplier.port import bound_socket, try_connect
+from pytest_regcase.supplier.port import HOST, bound_sockets, try_connect
+from pytest_regcase.supplier.reach import Reach, resolve
 from pytest_regcase.supplier.spec import SupplierSpec
 from pytest_regcase.supplier.wire_log import WireLog
 
@@ -38,13 +40,17 @@ class SupplierProcess:
     The child dies by itself when this process dies: its stdin ends then.
     """
 
-    def __init__(self, spec: SupplierSpec, child: "subprocess.Popen[bytes]", holder: socket.socket) -> None:
+    def __init__(
+        self, spec: SupplierSpec, reach: Reach, child: "subprocess.Popen[bytes]", holders: Sequence[socket.socket]
+    ) -> None:
         self.spec = spec
         self.port = spec.port
+        self.container = reach.placeholders(spec.port, spec.token)
+        """The placeholders for an agent in a container; none where no container reaches us."""
         self.exit_code: int | None = None
         """Set once the child is reaped; negative: the signal that ended it."""
         self._child = child
-        self._holder = holder
+        self._holders = holders
         self._unread = b""
         self._messages: list[dict[str, Any]] = []
         self._stopping = False
@@ -62,15 +68,14 @@ class SupplierProcess:
 
         Raises:
             MachineryError: it did not come up; its own words are in the text.
-            UsageRefused: a `reach` that does not exist.
+            UsageRefused: `spec.reach` means no address of this machine.
             OSError: `spec.port` cannot be had.
         """
-        if spec.reach != "loopback":
-            raise UsageRefused(
-                f'Couldn\'t start the supplier: reach = {spec.reach!r} is not there yet.\nUse "loopback".'
-            )
-        holder = bound_socket(spec.port)
-        spec = replace(spec, port=holder.getsockname()[1], wire_log=str(Path(spec.wire_log).absolute()))
+        reach = resolve(spec.reach)
+        holders = bound_sockets(reach.addresses, spec.port)
+        port = holders[0].getsockname()[1]
+        log = str(Path(spec.wire_log).absolute())
+        spec = replace(spec, addresses=reach.addresses, port=port, wire_log=log)
         folder = Path(spec.wire_log).parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -88,11 +93,12 @@ class SupplierProcess:
                     start_new_session=True,
                 )
         except OSError as error:
-            holder.close()
+            for each in holders:
+                each.close()
             raise MachineryError(
                 f"Couldn't start the supplier: {error}.\nThe attempt proves nothing; run it again."
             ) from error
-        process = cls(spec, child, holder)
+        process = cls(spec, reach, child, holders)
         try:
             process._wait_until_listening()
         except BaseException:
@@ -116,7 +122,7 @@ class SupplierProcess:
     @property
     def anthropic_base_url(self) -> str:
         """The base URL for clients that add ``/v1`` themselves."""
-        return f"http://127.0.0.1:{self.port}/{self.spec.token}"
+        return f"http://{HOST}:{self.port}/{self.spec.token}"
 
     @property
     def closed(self) -> bool:
@@ -185,7 +191,8 @@ class SupplierProcess:
                 self._reap()
         if self._child.stdout is not None:
             self._child.stdout.close()
-        self._holder.close()
+        for each in self._holders:
+            each.close()
 
     def _wait_until_listening(self) -> None:
         os.set_blocking(self.fileno(), False)
@@ -218,7 +225,8 @@ class SupplierProcess:
                 # Only a fault that was let go may kill; a kernel short of memory is somebody else.
                 by = "us" if self._killed_by_us else "fault" if self._may_die else "other"
                 # Seen after the fact: a connect tells whether the port is really dead.
-                log.write("killed", by=by, connect=try_connect(self.port), oom_kills=self._oom_kills())
+                connect = try_connect(self.port, self.spec.addresses)
+                log.write("killed", by=by, connect=connect, oom_kills=self._oom_kills())
             t = log.write("exited", code=self.exit_code)
         finally:
             log.close()

@@ -1,12 +1,13 @@
 """The shapes that wires and faults are written against; a third party needs this module alone.
 
 The child process imports it: standard library only, so the records (pydantic) are named for type checkers and
-imported by a fault's `declares` when the parent calls it.
+imported by a fault's `declares` when the parent calls it. What is made for every message of every request is a
+named tuple: a frozen dataclass costs five times as much, to define (start-up) and to fill.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from pytest_regcase.records.wire import Delivery, NotApplicable
@@ -20,8 +21,7 @@ class PeerGone(Exception):
     """The client is not there any more, so nothing can be sent."""
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A tool call, the same on every wire. `arguments` is JSON text, not checked."""
 
     id: str | None
@@ -29,8 +29,7 @@ class Call:
     arguments: str = "{}"
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(NamedTuple):
     """One message of a request, the same on every wire."""
 
     role: str
@@ -41,8 +40,7 @@ class Message:
     """Id of an earlier reply that the request names here instead of repeating what it said."""
 
 
-@dataclass(frozen=True)
-class HttpRequest:
+class HttpRequest(NamedTuple):
     """A whole request as it came in, the token taken out of its path."""
 
     method: str
@@ -58,8 +56,7 @@ class HttpRequest:
         return next((value for key, value in self.headers if key == name), None)
 
 
-@dataclass(frozen=True)
-class ModelRequest:
+class ModelRequest(NamedTuple):
     """A request for a model reply, read."""
 
     wire: str
@@ -76,8 +73,7 @@ class ModelRequest:
     """Whether the API keeps the reply, so that a later request may name it."""
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(NamedTuple):
     """A request that the real API would refuse; never counted as a model request."""
 
     status: int
@@ -85,16 +81,14 @@ class Refusal:
     message: str | None = None
 
 
-@dataclass(frozen=True)
-class PlainAnswer:
+class PlainAnswer(NamedTuple):
     """A request that wants no model reply (a list of models); answered with this JSON."""
 
     body: bytes
     status: int = 200
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """A model reply, the same on every wire."""
 
     id: str
@@ -109,8 +103,7 @@ class Reply:
     """A rough count; the recorded usage is not replayed, since harnesses stop at a cost limit computed from it."""
 
 
-@dataclass(frozen=True)
-class UpstreamReply:
+class UpstreamReply(NamedTuple):
     """What an answer of the real supplier says, as far as it can be read."""
 
     id: str | None = None

@@ -5,11 +5,18 @@ is placed (`decide`) and when a healthy answer is completely out (`answered`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pytest_regcase.supplier.conversation import MainConversation
-from pytest_regcase.supplier.prefix import GivenReply, RecordedResult, departures, differences, missing_tools
+from pytest_regcase.supplier.prefix import (
+    Difference,
+    GivenReply,
+    RecordedResult,
+    departures,
+    differences,
+    missing_tools,
+    other_tools,
+)
 from pytest_regcase.supplier.protocol import Call, ModelRequest, call_from_line
 from pytest_regcase.supplier.spec import Line, SupplierSpec
 
@@ -19,8 +26,7 @@ SIDE_TEXT = "OK"
 Phase = Literal["before", "faulted", "after"]
 
 
-@dataclass(frozen=True)
-class DueReply:
+class DueReply(NamedTuple):
     """A reply as recorded, or the closing one."""
 
     origin: Literal["replay", "script", "filler"]
@@ -28,10 +34,11 @@ class DueReply:
     calls: tuple[Call, ...] = ()
     finish: str | None = None
     results: tuple[RecordedResult, ...] = ()
+    offered: tuple[str, ...] = ()
+    """The tools that the recorded request offered, where that is recorded."""
 
 
-@dataclass(frozen=True)
-class Due:
+class Due(NamedTuple):
     """What one request gets, and what is to be noted about it."""
 
     step: int
@@ -42,7 +49,7 @@ class Due:
     """Which faulted request it is, from 1; 0: none."""
     side_call: bool = False
     off_prefix: tuple[str, ...] = ()
-    differs: tuple[str, ...] = ()
+    differs: tuple[Difference, ...] = ()
     reaches_control: bool = False
     """Once answered: the agent has come as far as a healthy run is followed."""
     from_after_fault: bool = False
@@ -84,7 +91,8 @@ class ReplyBook:
         """Place one request. `conversation` is the digest of its messages."""
         step = self._steps_given + 1
         needed = self._needed(step)
-        place = "main" if self._spec.one_conversation else self._main.place(request, needed)
+        alone = self._spec.one_conversation
+        place = "main" if alone else self._main.place(request, needed, faulted=self._faulted > 0)
         if place == "side":
             # A recorded tool that nobody offers is seen only here; `wire_facts` counts it where none is main.
             off = missing_tools(request, step, needed or self._tools) if self._unfound else ()
@@ -131,12 +139,13 @@ class ReplyBook:
         digest, due = self._last_answer
         must_echo = due.reply is not None and due.reply.calls
         if digest == conversation and (client_retry or must_echo):
-            return replace(due, phase=self.phase, differs=(*due.differs, f"step {due.step} was asked for again"))
+            again = Difference("asked-again", f"step {due.step} was asked for again")
+            return due._replace(phase=self.phase, differs=(*due.differs, again))
         return None
 
     def _check(
         self, request: ModelRequest, step: int, needed: frozenset[str]
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[str, ...], tuple[Difference, ...]]:
         """Return what puts the agent off the prefix, and what only differs.
 
         Once off, always off. After the first faulted request nothing is a departure any more: how an agent picks
@@ -147,9 +156,11 @@ class ReplyBook:
         if self._off or step > max(self._failing, len(self._recorded) + 1):
             return self._off, ()
         found = missing_tools(request, step, needed) + departures(request, self._given)
-        differs = differences(request, self._given)
+        offered = self._recorded[step - 1].offered if step <= len(self._recorded) else ()
+        differs = other_tools(request, offered) + differences(request, self._given)
         if self._faulted:
-            return (), found + differs
+            says = (*found, *(each.says for each in differs))
+            return (), tuple(Difference("not-followed", each) for each in says)
         self._off = found
         return found, differs
 
@@ -168,14 +179,14 @@ class ReplyBook:
     def _with_reply(self, due: Due) -> Due:
         last = len(self._recorded)
         if due.off_prefix:
-            return replace(due, reply=self._closing)
+            return due._replace(reply=self._closing)
         if self._healed and self._after:
             if self._after_given < len(self._after):
-                return replace(due, reply=self._after[self._after_given], from_after_fault=True)
-            return replace(due, reply=self._closing)
+                return due._replace(reply=self._after[self._after_given], from_after_fault=True)
+            return due._replace(reply=self._closing)
         reply = self._recorded[due.step - 1] if due.step <= last else self._closing
         reached = due.step >= self._failing if due.step > last else due.step == last and self._failing <= last
-        return replace(due, reply=reply, reaches_control=reached and self._spec.fault is None)
+        return due._replace(reply=reply, reaches_control=reached and self._spec.fault is None)
 
 
 def resolve_failing_step(failing_step: int | None, recorded_replies: int, *, live: bool = False) -> int:
@@ -216,11 +227,12 @@ def read_replies(lines: Sequence[Line], origin: Literal["replay", "script"], id_
                 call_from_line(each, f"{id_stem}_{step}_{n}")
                 for n, each in enumerate(line.get("tool_calls") or ())
             )
-            replies.append(DueReply(origin, line.get("text"), calls, line.get("finish")))
+            offered = tuple(line.get("offered_tools") or ())
+            replies.append(DueReply(origin, line.get("text"), calls, line.get("finish"), offered=offered))
         elif line.get("role") == "tool" and replies:
             texts = tuple(each for each in (line.get("raw_output"), line.get("text")) if each)
             result = RecordedResult(line.get("tool_call_id"), texts)
-            replies[-1] = replace(replies[-1], results=(*replies[-1].results, result))
+            replies[-1] = replies[-1]._replace(results=(*replies[-1].results, result))
     return tuple(replies)
 
 

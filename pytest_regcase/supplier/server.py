@@ -23,7 +23,7 @@ import h11
 from pytest_regcase.supplier.agent_clock import AgentClock
 from pytest_regcase.supplier.answer import Answer
 from pytest_regcase.supplier.connection import BodyTooLarge, ClientConnection
-from pytest_regcase.supplier.conversation import digest_of_messages
+from pytest_regcase.supplier.conversation_digest import ConversationDigests
 from pytest_regcase.supplier.exchange import FaultExchange
 from pytest_regcase.supplier.kept_replies import KeptReplies, as_it_came
 from pytest_regcase.supplier.listening import Listening
@@ -53,11 +53,12 @@ class Supplier:
         self._log = WireLog(spec.wire_log, spec.t0)
         self._book = ReplyBook(spec)
         self._kept = KeptReplies()
+        self._digests = ConversationDigests()
         self._wires: tuple[Wire, ...] = tuple(load_entry(each)() for each in spec.wires)
         self._fault = load_fault(spec.fault) if spec.fault is not None else None
         self._upstream = self._make_upstream()
         self._clock = AgentClock(spec.clock)
-        self._listening = Listening(spec.port, self._log, self._serve)
+        self._listening = Listening(spec.addresses, spec.port, self._log, self._serve)
         self._requests = 0
         # Closed while the parent takes its notes at the first faulted request: nobody is answered meanwhile.
         self._gate = asyncio.Event()
@@ -166,7 +167,7 @@ class Supplier:
     async def _handle_model_request(
         self, connection: ClientConnection, number: int, http: HttpRequest, wire: Wire, request: ModelRequest
     ) -> None:
-        conversation = digest_of_messages(request)
+        conversation = self._digests.of(request.messages)
         retry = _number(http.header("x-stainless-retry-count"))
         due = self._book.decide(request, conversation, client_retry=retry)
         t = self._log_request(
@@ -182,7 +183,7 @@ class Supplier:
             client_retry=retry,
             phase=due.phase,
             off_prefix=list(due.off_prefix) or None,
-            differs=list(due.differs) or None,
+            differs=[each._asdict() for each in due.differs] or None,
         )
         connection.last_request = (number, due.step)
         connection.open_request = (number, due.step, t)

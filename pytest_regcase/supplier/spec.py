@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from pytest_regcase.supplier.port import HOST
+
 _WIRES = "pytest_regcase.supplier.wires"
 WIRES = (
     f"{_WIRES}.openai_chat:OpenAIChat",
@@ -90,8 +92,11 @@ class SupplierSpec:
     """None: the agent's clock is real time throughout."""
     wires: tuple[str, ...] = WIRES
     reach: str = "loopback"
+    """Who can connect, as configured; `reach.resolve` says what it means on this machine."""
+    addresses: tuple[str, ...] = (HOST,)
+    """What is listened on; filled in by `SupplierProcess.start` from `reach`."""
     port: int = 0
-    """0: a free one, filled in by `SupplierProcess.start`, which holds it."""
+    """0: a free one, filled in by `SupplierProcess.start`, which holds it on every address."""
     one_conversation: bool = False
     """Every model request is a main one: where nothing is replayed by hand, none is a side call."""
 
@@ -114,6 +119,7 @@ class SupplierSpec:
                 "lines": tuple(data["lines"]),
                 "after_fault": tuple(data["after_fault"]),
                 "wires": tuple(data["wires"]),
+                "addresses": tuple(data["addresses"]),
                 "fault": None if fault is None else FaultSpec(**fault),
                 "closing_reply": ClosingReply(closing["text"], tuple(closing["tool_calls"])),
                 "pass_through": None if through is None else PassThrough(**through),

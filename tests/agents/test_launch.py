@@ -96,6 +96,41 @@ def test_loopback_needs_no_proxy_and_the_agents_own_list_stays(places: Places, t
     assert launch.env["NO_PROXY"] == launch.env["no_proxy"] == "intranet,127.0.0.1,localhost,::1,172.17.0.1"
 
 
+CONTAINER = {
+    "openai_base_url_container": "http://host.docker.internal:40001/t0ken/v1",
+    "anthropic_base_url_container": "http://172.17.0.1:40001/t0ken",
+    "container_host_args": "--add-host=host.docker.internal:172.17.0.1",
+}
+
+
+def test_an_agent_in_a_container_is_told_our_address_there_and_no_proxy_for_it(
+    places: Places, tmp_path: Path
+) -> None:
+    config = AgentConfig(
+        command=("docker-run", "{container_host_args}", "-e", "A={openai_base_url_container}"),
+        env={"B": "{anthropic_base_url_container}"},
+        wrapper=("echo",),
+    )
+    launch = prepared(places, tmp_path, config, container=CONTAINER)
+    assert launch.argv[1:] == (
+        *("docker-run", "--add-host=host.docker.internal:172.17.0.1", "-e"),
+        "A=http://host.docker.internal:40001/t0ken/v1",
+    )
+    assert launch.env["B"] == "http://172.17.0.1:40001/t0ken"
+    assert launch.env["no_proxy"] == "127.0.0.1,localhost,::1,host.docker.internal,172.17.0.1"
+
+
+@pytest.mark.parametrize("name", sorted(CONTAINER))
+def test_without_a_reach_there_is_no_address_for_containers(places: Places, tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageRefused) as caught:
+        prepared(places, tmp_path, AgentConfig(command=("true", f"{{{name}}}")))
+    assert caught.value.text == (
+        f"Couldn't fill in `[tool.regcase.agents.default] command[1]`: {{{name}}} has no value: no container"
+        ' reaches a supplier that listens on loopback only; set [tool.regcase.supplier] reach = "docker".\n'
+        "Take it out, or run a case that has one."
+    )
+
+
 def test_a_live_attempt_gets_what_live_env_names_and_no_other_attempt_does(places: Places, tmp_path: Path) -> None:
     config = AgentConfig(command=(DUMP,), live_env=("GITHUB_TOKEN",))
     assert "GITHUB_TOKEN" not in prepared(places, tmp_path, config).env

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from pytest_regcase.cli import main
 from pytest_regcase.cli.doctor import doctor
 from tests.session.test_doctor import DEMO, PLACES, SENDS, compressed, project_of
+from tests.supplier.engines import FakeDocker
 
 
 def test_prints_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +36,22 @@ def test_says_what_to_set_when_the_agent_never_comes(tmp_path: Path, monkeypatch
     assert 'OPENAI_BASE_URL = "{openai_base_url}"' in result.stdout
 
 
+def test_says_how_a_container_gets_to_us(
+    tmp_path: Path, fake_docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_docker.says(run=(125, "", "docker: no such image\n"), ps=(1, "", "no engine\n"))
+    project_of(tmp_path, ("docker", "run", "my-agent"))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(doctor, [])
+    assert result.exit_code == 1
+    assert "| docker: no such image" in result.stdout
+    assert '    reach = "docker"\n' in result.stdout
+    assert "  Give the agent our address" not in result.stdout
+    assert result.stdout.endswith(
+        "  Whether a container was left behind cannot be said: docker ps says: no engine.\n"
+    )
+
+
 def test_the_json_is_one_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project_of(tmp_path, (sys.executable, "-c", "raise SystemExit(3)"))
     monkeypatch.chdir(tmp_path)
@@ -42,6 +59,7 @@ def test_the_json_is_one_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     document = json.loads(result.stdout)
     assert (document["schema"], document["reached"], document["wire"]) == (1, False, None)
     assert document["silent"]["exit"]["code"] == 3
+    assert document["containers"] is None
 
 
 def test_an_agent_that_is_not_there_is_all_that_is_said(

@@ -10,7 +10,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -106,10 +105,10 @@ class Serving:
 
 
 @pytest.fixture
-def calc(tmp_path: Path) -> Iterator[Path]:
+def calc(tmp_path: Path) -> Path:
     """A project with the case calc-step-3: two scripted replies with calls, then the failing step."""
     make_project(tmp_path, [sys.executable, "-c", ""])
-    yield tmp_path
+    return tmp_path
 
 
 def test_a_fixed_answer_then_what_the_wire_shows(tmp_path: Path) -> None:
@@ -137,7 +136,7 @@ def test_a_fault_is_logged_and_its_delivery_said(tmp_path: Path) -> None:
         happened = serving.happened()
         assert happened[0] == "request 1: openai-chat, not streaming, step 1, meets the fault"
         assert re.fullmatch(r"request 1: fault rate_limited, status 429, \d+ bytes, whole", happened[1])
-        assert happened[2] == "request 1: connection closed by the client (fin)"
+        assert happened[2].startswith("request 1: connection closed by ")
         assert "3 model requests, 3 met the fault, 2 retries after the first that did\n" in serving.text + "\n"
         assert "the fault was delivered" in serving.lines
 
@@ -184,9 +183,29 @@ def test_a_proxy_of_the_shell_is_told_to_keep_out(tmp_path: Path) -> None:
         serving.end()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the address 127.0.0.2 by itself")
+def test_what_a_container_is_to_be_started_with_is_printed(tmp_path: Path) -> None:
+    with Serving(tmp_path, "--reach", "127.0.0.2") as serving:
+        at = serving.lines.index("listens on 127.0.0.1 and 127.0.0.2; for a container:")
+        base, key = serving.variable("ANTHROPIC_BASE_URL"), serving.variable("OPENAI_API_KEY")
+        there = base.replace("127.0.0.1", "127.0.0.2")
+        assert serving.lines[at + 1 : at + 7] == [
+            "  --add-host=host.docker.internal:127.0.0.2",
+            f"  -e OPENAI_BASE_URL={there}/v1",
+            f"  -e OPENAI_API_KEY={key}",
+            f"  -e ANTHROPIC_BASE_URL={there}",
+            f"  -e ANTHROPIC_API_KEY={key}",
+            "  -e NO_PROXY=127.0.0.2",
+        ]
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{there}/v1/models") as answer:
+            assert answer.status == 200
+        assert serving.end() == 130
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["--reach", "0.0.0.0"], 'Couldn\'t listen for reach = "0.0.0.0": it is every address of this machine'),
         (["no-such-case"], "Couldn't find the case 'no-such-case'"),
         (["--simulation", "no-such-v1"], "Couldn't find the simulation 'no-such-v1'"),
         (["--wire", "smoke-signals"], "Couldn't find the wire 'smoke-signals'"),

@@ -70,7 +70,7 @@ def test_secrets_are_not_shown(project: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_text_from_which_an_agent_may_take_commands(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    replies = [
+    replies: list[dict[str, Any]] = [
         {"text": "I look at it.", "tool_calls": [call("ls")]},
         {"text": "Now:\n```bash\ntouch here\n```"},
         {"text": "<execute_bash>\nls\n</execute_bash>"},

@@ -39,6 +39,7 @@ replies = st.builds(
     tool_calls=st.lists(calls, max_size=3, unique_by=lambda each: each.id).map(tuple),
     finish=st.none() | st.sampled_from(["stop", "length", "tool_calls", "end_turn", "tool_use", "odd"]),
     usage_asked=st.booleans(),
+    prompt_tokens=st.integers(1, 99),
 )
 
 

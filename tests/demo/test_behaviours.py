@@ -5,7 +5,7 @@ import pytest
 
 from pytest_regcase.demo.behaviours import BEHAVIOURS, MADE_UP_ANSWER
 from tests.demo.conftest import Runner
-from tests.demo.expected_findings import SIMULATIONS
+from tests.demo.expected_findings import BASIC
 from tests.demo.scripted_supplier import ScriptedSupplier, closes, fails, says
 from tests.demo.test_agent import HALF, WHOLE
 
@@ -34,8 +34,8 @@ def _has_asked(supplier: ScriptedSupplier, times: int) -> bool:
     return len(supplier.requests) >= times
 
 
-def test_there_is_a_fault_for_each_simulation() -> None:
-    assert len(FAULTS) == len(SIMULATIONS)
+def test_there_is_a_fault_for_each_basic_simulation() -> None:
+    assert len(FAULTS) == len(BASIC)
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)

@@ -6,6 +6,7 @@ python timing_agent.py openai|openai-async|anthropic|anthropic-async RETRIES|def
 import asyncio
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +19,15 @@ OPTIONS: dict[str, Any] = {} if RETRIES == "default" else {"max_retries": int(RE
 
 def ask() -> Any:
     """Ask once, with the client's own time-out of 600 s."""
-    if NAME == "openai":
-        from openai import OpenAI
-
-        return OpenAI(**OPTIONS).chat.completions.create(model="m", messages=MESSAGES)  # type: ignore[arg-type]
-    if NAME == "openai-async":
-        from openai import AsyncOpenAI
-
-        client = AsyncOpenAI(**OPTIONS)
-        return asyncio.run(client.chat.completions.create(model="m", messages=MESSAGES))  # type: ignore[arg-type]
-    if NAME == "anthropic":
-        from anthropic import Anthropic
-
-        return Anthropic(**OPTIONS).messages.create(model="m", max_tokens=100, messages=MESSAGES)  # type: ignore[arg-type]
-    from anthropic import AsyncAnthropic
-
-    claude = AsyncAnthropic(**OPTIONS)
-    return asyncio.run(claude.messages.create(model="m", max_tokens=100, messages=MESSAGES))  # type: ignore[arg-type]
+    library, _, is_async = NAME.partition("-")
+    module = import_module(library)
+    if library == "openai":
+        client = module.AsyncOpenAI(**OPTIONS) if is_async else module.OpenAI(**OPTIONS)
+        question = client.chat.completions.create(model="m", messages=MESSAGES)
+    else:
+        client = module.AsyncAnthropic(**OPTIONS) if is_async else module.Anthropic(**OPTIONS)
+        question = client.messages.create(model="m", max_tokens=100, messages=MESSAGES)
+    return asyncio.run(question) if is_async else question
 
 
 def main() -> int:

@@ -1,15 +1,13 @@
 """A small project that runs the demo agent for real."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.plugin.gate_project import GateProject
-
-FAILING_STEP = 2
 
 AGENT = """\
 [tool.regcase]
@@ -43,7 +41,7 @@ def say(step: int, tool: str, **arguments: str) -> dict[str, Any]:
 
 
 class RealProject(GateProject):
-    """Cases with one recorded reply; the trial failed at step 2. Attempts start real processes."""
+    """Cases with one recorded reply where no script is given; the trial failed behind it. Attempts are real."""
 
     def __init__(self, pytester: pytest.Pytester) -> None:
         super().__init__(pytester)
@@ -55,11 +53,18 @@ class RealProject(GateProject):
         text = AGENT.format(module=module, words="".join(f'"{each}", ' for each in words))
         (self.root / "pyproject.toml").write_text(text)
 
-    def add_real_case(self, case_id: str, simulations: Sequence[str], symptom: str = "") -> Path:
+    def add_real_case(
+        self,
+        case_id: str,
+        simulations: Sequence[str],
+        symptom: str = "",
+        script: Sequence[Mapping[str, Any]] = (say(1, "bash", command=EDIT),),
+    ) -> Path:
         """Write a sealed case with a script, a task and a work tree; `symptom` adds to what it is known by."""
         recorded = self.root / "cases" / case_id / "recorded"
         (recorded / "work_tree").mkdir(parents=True)
         (recorded / "work_tree" / "code.py").write_text("number = 1\n")
         (recorded / "task.txt").write_text("Make number two.\n")
-        (recorded / "script.jsonl").write_text(json.dumps(say(1, "bash", command=EDIT)) + "\n")
-        return self.add_case(case_id, simulations, more=REPLIES + symptom, failing_step=FAILING_STEP)
+        (recorded / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in script))
+        failing_step = 1 + sum(line["role"] == "assistant" for line in script)
+        return self.add_case(case_id, simulations, more=REPLIES + symptom, failing_step=failing_step)

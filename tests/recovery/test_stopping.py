@@ -39,5 +39,15 @@ def test_once_the_supplier_is_gone_the_end_of_the_process_is_the_stop() -> None:
     assert stop_of(crashed) == (1.5, 1.5, "process-end")
 
 
+def test_the_last_connect_is_the_stop_where_the_agents_own_process_noted_it() -> None:
+    seen = sample.wire(server_gone=True, retries=2, refused_connects=2)
+    slow = sample.observed(wire=seen, ended_seconds=sample.FIRST_FAULT + 54.0)
+    stop = stop_of(slow)
+    assert stop.seconds == pytest.approx(0.2)
+    assert (stop.watched_seconds, stop.how) == (54.0, "let-go")
+    assert stop_of(sample.ended_by_us(wire=seen)) == (None, 90.0, "ended-by-us")
+    assert stop_of(sample.ended_by_us(wire=seen, artefact=sample.trial())).how == "let-go"
+
+
 def test_without_a_faulted_request_nothing_is_known() -> None:
     assert stop_of(sample.observed(wire=sample.wire(first_fault_seconds=None))) == (None, None, "not-seen")

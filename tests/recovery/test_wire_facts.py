@@ -251,7 +251,7 @@ EVERYTHING = [
     {"t": 0.0, "event": "listen"},
     {"t": 0.1, "event": "accept", "conn": 1},
     *PREFIX,
-    asked(7, 2.5, side_call=True, off_prefix=["x"], differs=["y"]),
+    asked(7, 2.5, side_call=True, off_prefix=["x"], differs=[{"kind": "tools", "says": "y"}]),
     asked(3, 5.0),
     sent(3, 5.1, text="", tool_calls=[{"id": None, "name": "f", "arguments": "{}"}]),
     closed(3, 6.0),
@@ -284,3 +284,29 @@ def test_a_log_with_holes_gives_fewer_facts_and_never_an_error(
     assert facts.faulted_requests <= facts.requests
     assert (facts.delivered is None) == (declared is None)
     assert (facts.why_not is None) == (facts.delivered is not False)
+
+
+def test_the_clients_own_header_tells_its_retries_from_those_of_a_layer_above() -> None:
+    tries = [asked(n, n + 2.0, client_retry=(n - 3) % 3) for n in range(3, 9)]
+    facts = facts_of([*PREFIX, *tries], HELD)
+    assert (facts.faulted_requests, facts.retries, facts.client_retries) == (6, 5, 4)
+    assert facts_of([*PREFIX, asked(3, 5.0), asked(4, 6.0)], HELD).client_retries is None
+    # Those before the fault and after a healthy answer are no retries of it.
+    again = [asked(9, 12.0, step=4, phase="after", client_retry=1)]
+    healed = [*PREFIX, asked(3, 5.0, client_retry=0), *healthy(4, 6.0, 3, "script"), *again]
+    assert (facts_of(healed, HELD).retries, facts_of(healed, HELD).client_retries) == (1, 0)
+
+
+def test_requests_are_counted_by_step_without_side_calls() -> None:
+    lost = asked(1, 0.5, step=1, phase="before")
+    events = [lost, *PREFIX, asked(7, 2.5, side_call=True), asked(3, 5.0), asked(4, 6.0), asked(5, 7.0)]
+    assert facts_of(events, HELD).requests_a_step == (2, 1, 3)
+    assert facts_of([]).requests_a_step == ()
+
+
+def test_differences_are_told_once_and_those_of_side_calls_not_at_all() -> None:
+    noted = [{"kind": "tool-result", "says": "a"}, {"kind": "tools", "says": "b"}]
+    again = [{"kind": "not-followed", "says": "a"}, "garbage"]
+    side = asked(7, 2.5, side_call=True, differs=[{"kind": "tools", "says": "of another"}])
+    facts = facts_of([*PREFIX, side, asked(3, 5.0, differs=noted), asked(4, 6.0, differs=again)])
+    assert [(each.kind, each.says) for each in facts.differences] == [("tool-result", "a"), ("tools", "b")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_regcase.records.attempt import AttemptRecord
+from pytest_regcase.records.attempt import AttemptRecord, WireSummary
 from pytest_regcase.records.decision import CaseResult, GateDecision
 from pytest_regcase.records.words import AttemptVerdict, Profile
 from pytest_regcase.reporters.terminal import summary_lines
@@ -112,6 +112,24 @@ def test_what_proved_nothing_says_why() -> None:
     decision, attempts = everything()
     text = flat(section(summary_lines(decision, attempts), "What proved nothing"))
     assert "request 2 offers no tool named bash" in text
+
+
+def test_what_differs_from_the_recording_is_one_line_a_case() -> None:
+    results = "2 tool results differ from the recording"
+    wires = (
+        WireSummary(requests_a_step=(1, 1), differences=("1 tool result differs from the recording",)),
+        WireSummary(requests_a_step=(1, 1, 1), differences=("the agent no longer offers submit", results)),
+        WireSummary(requests_a_step=(1, 1, 1, 1)),
+    )
+    made = tuple(
+        each.model_copy(update={"wire": wire})
+        for each, wire in zip(tries("recovered", "recovered", "recovered"), wires, strict=True)
+    )
+    lines = of(case_inputs(), attempts=made)
+    assert flat(section(lines, "Today's agent beside the recording")) == (
+        f"Today's agent beside the recording trial-37: the agent no longer offers submit; {results}"
+    )
+    assert "Today's agent" not in flat(of(case_inputs(), attempts=(made[2],)))
 
 
 def test_a_simulation_beside_a_failed_control_shows_that_reason() -> None:

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.decision import GateDecision, ScenarioResult
 from pytest_regcase.records.words import AttemptVerdict, Profile
 from pytest_regcase.rules.gate import decide
@@ -197,6 +198,22 @@ def test_an_invalid_case_fails_and_the_others_are_decided() -> None:
     assert (decision.decision, codes(decision)) == ("fail", ["invalid-case"])
     assert decision.reasons[0].text == "cases/bad/case.toml:3: no such key"
     assert [each.case_id for each in decision.cases] == ["trial-37"]
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+def test_a_rule_that_cannot_be_decided_makes_its_case_invalid_and_no_other(claimed: bool) -> None:
+    case = a_case("b", fix=(a_fix(),) if claimed else ())
+    decision = decide(gate_inputs(case_inputs(), case_inputs(case, claims={"plan": "most"})))
+    assert decision.decision == "fail"
+    (reason,) = decision.reasons
+    assert (reason.code, reason.case_id, reason.red) == ("invalid-case", "b", True)
+    assert reason.text.startswith("Couldn't use the plan 'most': there is none of that name.")
+    assert [each.case_id for each in decision.cases] == ["trial-37"]
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(UsageRefused, match="Couldn't use the gate policy 'most': there is none of that name"):
+        decide(gate_inputs(case_inputs(), policy="most"))
 
 
 class TestVerifying:

@@ -31,7 +31,9 @@ DRIFTING = first_tries(30 * "p" + "fpff")
 def of(history: tuple[FirstAttempt, ...], **changes: Any) -> GateDecision:
     given = {"checks": FLAKY, **changes.pop("case", {})}
     noisy = case_inputs(a_case(**changes.pop("file", {})), first_attempts={SIMULATION: history}, **given)
-    return decide(gate_inputs(case_inputs(a_case("other")), noisy, **changes))
+    decision = decide(gate_inputs(case_inputs(a_case("other")), noisy, **changes))
+    assert {each.case_id for each in decision.reasons} <= {noisy.case_id}
+    return decision
 
 
 def proposal() -> Proposal:

@@ -8,6 +8,8 @@ from pytest_regcase.records.words import AttemptVerdict
 from pytest_regcase.rules.independence import Independence, counting_draws, fresh_draws, symptom_is_the_suppliers
 from tests.rules.attempt_samples import a_case, a_live_attempt, an_attempt, live
 
+OUTPUT = {"symptom": "wrong answer", "source_event": "e", "termination": "finished"}
+
 
 def draw(**changes: Any) -> Draw:
     return Draw.model_validate({"fresh": True, **changes})
@@ -87,16 +89,22 @@ def test_distinct_looks_at_clean_runs_only() -> None:
     failed = live("recurred")
     rows = (*failed, *with_transcripts("sha256:1", first=2))
     assert counting_draws(rows, "distinct") == rows
+    between = (*with_transcripts("a"), *live("inconclusive", first=2), *with_transcripts("a", first=3))
+    assert counted(between, "distinct") == [0]
 
 
 @pytest.mark.parametrize(
     ("changes", "suppliers"),
     [
-        ({"symptom_match": {"no_reply": True}}, True),
+        ({"symptom_match": {"no_reply": True}, "observation": OUTPUT}, True),
+        ({"symptom_match": {"no_reply": False}, "observation": OUTPUT}, False),
+        ({"symptom_match": {"error_type": "X"}, "observation": OUTPUT}, False),
         ({"symptom_match": {"error_type": "X"}}, True),
+        ({"observation": {**OUTPUT, "error": {"raised_by": "environment"}}}, True),
+        ({"observation": {**OUTPUT, "error": {"raised_by": "harness"}}}, False),
         ({"observation": {"symptom": "s", "source_event": "e", "error": {"raised_by": "supplier"}}}, True),
         ({"observation": {"symptom": "s", "source_event": "e", "error": {"raised_by": "agent"}}}, False),
-        ({"observation": {"symptom": "wrong answer", "source_event": "e", "termination": "finished"}}, False),
+        ({"observation": OUTPUT}, False),
     ],
 )
 def test_where_the_symptom_lies(changes: dict[str, Any], suppliers: bool) -> None:

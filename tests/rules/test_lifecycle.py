@@ -77,3 +77,4 @@ def test_times_compare_whatever_their_offset() -> None:
     assert in_utc(datetime(2026, 1, 1, 12)) == datetime(2026, 1, 1, 12, tzinfo=UTC)
     east = datetime(2026, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))
     assert in_utc(east) == datetime(2026, 1, 1, 10, tzinfo=UTC)
+    assert in_utc(east).tzinfo is UTC

@@ -65,6 +65,7 @@ def test_a_rate_of_zero_claims_at_the_first_bound_and_one_of_one_fails_on_from_t
     assert operating(ALLOW_ONE, 1) == Operating(rate=1, accept=0, expected_runs=2)
     assert exact_risk(ALLOW_ONE, "0") == 1
     assert exact_risk(ALLOW_ONE, "1") == 0
+    assert exact_risk(Plan(name="any", bounds=(1, 1, 5)), "1") == 1
 
 
 def test_expected_runs_are_right_at_rates_far_below_what_a_float_difference_holds() -> None:

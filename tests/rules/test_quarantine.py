@@ -480,7 +480,16 @@ def test_probation_is_as_long_as_the_exact_tail_allows() -> None:
         assert found.runs == longest
 
 
-@pytest.mark.parametrize(("budget", "risk"), [("0.5", "0.05"), ("0.3", "0.05"), ("0.2", "0.0399999")])
+@pytest.mark.parametrize(
+    ("budget", "risk"),
+    [
+        ("0.5", "0.05"),
+        ("0.3", "0.05"),
+        ("0.2", "0.0399999"),
+        # 1e-40 below the square of the budget, which is how likely two of two fail.
+        ("0.20000000000000000001", "0.040000000000000000004"),
+    ],
+)
 def test_a_budget_at_which_two_failures_are_no_surprise_has_no_probation(budget: str, risk: str) -> None:
     assert probation(budget, risk) is None
 

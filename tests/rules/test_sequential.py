@@ -135,12 +135,17 @@ def test_every_plan_claims_with_as_many_failures_as_it_allows_and_refutes_at_one
 def test_the_next_runs_fill_holes_first_and_stop_at_what_is_needed() -> None:
     assert wanted_runs(ZERO, {}, 3) == (1, 2, 3)
     assert wanted_runs(ZERO, {1: "clean", 2: "unknown", 3: "passed-over", 4: "clean"}, 3) == (2, 5, 6)
+    assert wanted_runs(ZERO, {1: "clean", 2: "unknown", 3: "passed-over"}, 100) == (2, *range(4, 31))
     assert wanted_runs(ZERO, runs(*clean(27)), 100) == (28, 29)
     assert wanted_runs(ZERO, runs(*clean(29)), 100) == ()
     assert wanted_runs(ZERO, {5: "failed"}, 100) == ()
     assert wanted_runs(ZERO, {}, 0) == ()
     assert wanted_runs(ZERO, {40: "clean"}, 100) == tuple(range(1, 30))
     assert wanted_runs(ALLOW_ONE, {5: "failed"}, 100) == (1, 2, 3, 4, *range(6, 55))
+
+
+def test_the_next_few_runs_of_a_plan_that_nobody_finishes_are_found_at_once() -> None:
+    assert wanted_runs(Plan(name="any", bounds=(10**15,)), {2: "clean"}, 3) == (1, 3, 4)
 
 
 def test_no_run_is_wanted_where_even_clean_ones_end_in_a_refutation() -> None:

@@ -40,14 +40,20 @@ source = "script"
 file = "recorded/script.jsonl"
 [[hypotheses]]
 id = "all"
-simulations = ["deadline-no-answer-v1", "oom-killed-v1", "oom-server-error-v1", "auth-rejected-v1",
-  "hidden-rejection-v1"]
+simulations = {simulations}
 [expected_recovery]
 stop_within_seconds = {stop}
 [handover]
 owner = "eval-harness-oncall"
 next_decision = "read the server's own logs"
 """
+SIMULATIONS = (
+    "deadline-no-answer-v1",
+    "oom-killed-v1",
+    "oom-server-error-v1",
+    "auth-rejected-v1",
+    "hidden-rejection-v1",
+)
 COMMANDS = ("cat sums.py", "sed -i 's/a - b/a + b/' sums.py")
 """The second one fixes one bug of two, so the work tree holds a half patch at the fault."""
 
@@ -90,6 +96,7 @@ def make_project(
     deadline_seconds: float = 7,
     work_tree: bool = True,
     tool: str = "bash",
+    simulations: Sequence[str] = SIMULATIONS,
 ) -> AttemptProject:
     """Write the project and load it; `command` is without ``--task`` and ``--out``."""
     recorded = root / "cases" / "calc-step-3" / "recorded"
@@ -112,7 +119,11 @@ def make_project(
     (recorded / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     case_path = recorded.parent / "case.toml"
     case_path.write_text(
-        CASE.format(work_tree='work_tree = "recorded/work_tree"' if work_tree else "", stop=stop_within_seconds)
+        CASE.format(
+            work_tree='work_tree = "recorded/work_tree"' if work_tree else "",
+            simulations=json.dumps(simulations),
+            stop=stop_within_seconds,
+        )
     )
     whole = [*command, "--task", "{task_file}", "--out", "{out_dir}"]
     (root / "pyproject.toml").write_text(PYPROJECT.format(command=json.dumps(whole), deadline=deadline_seconds))

@@ -3,10 +3,13 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pytest_regcase.config import load_project
+from pytest_regcase.errors import MachineryError
 from pytest_regcase.records.attempt import AttemptRecord
 from tests.session.attempt_project import TIMING, make_project
 
@@ -100,3 +103,24 @@ def test_an_attempt_leaves_the_case_folder_as_it_was(tmp_path: Path) -> None:
     made.run("control")
     made.run(REJECTED)
     assert {path: path.read_bytes() for path in made.loaded.folder.rglob("*") if path.is_file()} == files
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), MachineryError("the supplier broke")])
+def test_what_the_agent_started_elsewhere_is_cleaned_up_however_the_attempt_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise end
+
+    made = make_project(tmp_path, (sys.executable, "-c", "import time; time.sleep(60)"))
+    pyproject = tmp_path / "pyproject.toml"
+    pyproject.write_text(pyproject.read_text() + 'cleanup = ["touch", "{out_dir}/cleaned-{attempt_label}"]\n')
+    made = replace(made, project=load_project(tmp_path))
+    monkeypatch.setattr("pytest_regcase.session.attempt.watch", breaks)
+    if isinstance(end, KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt):
+            made.run("control")
+    else:
+        assert made.run("control").reason == "machinery-broke"
+    (cleaned,) = tmp_path.glob("**/out/cleaned-*")
+    assert cleaned.name.startswith("cleaned-regcase-")

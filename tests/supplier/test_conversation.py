@@ -1,4 +1,5 @@
 from pytest_regcase.supplier.conversation import MainConversation
+from pytest_regcase.supplier.protocol import Message, ModelRequest
 from tests.supplier.requests import got, request, said, user
 
 BASH = frozenset({"bash"})
@@ -74,3 +75,75 @@ def test_live_an_agent_with_other_tools_has_a_main_conversation() -> None:
     main = MainConversation(BASH, "Fix it.", recorded_only=False)
     assert main.place(request(user("Title"), tools=()), NONE) == "main"
     assert main.place(request(tools=("shell",)), NONE) == "new-main"
+
+
+def helper(*more: Message) -> ModelRequest:
+    """A request of a sub-agent that has the very same tools."""
+    return request(user("Review the change."), *more)
+
+
+def follower(*more: Message) -> ModelRequest:
+    return request(user(), said("c1"), got("c1"), *more)
+
+
+def test_another_conversation_with_the_same_tools_is_no_main_one() -> None:
+    main = recorded()
+    assert main.place(request(), BASH) == "main"
+    assert main.place(helper(), BASH) == "side"
+    assert main.place(follower(), BASH) == "main"
+    assert main.place(helper(said("x1"), got("x1")), BASH) == "side"
+    assert main.place(follower(said("c2"), got("c2")), NONE) == "main"
+    assert main.place(helper(said("x1"), got("x1"), said("x2"), got("x2")), NONE) == "side"
+
+
+def test_a_conversation_that_starts_anew_is_the_main_one_if_it_asks_the_same() -> None:
+    main = recorded()
+    system = Message("system", "It is 12:01.")
+    main.place(request(Message("system", "It is 12:00."), user()), BASH)
+    main.place(follower(), BASH)
+    assert main.place(request(), BASH) == "main"
+    assert main.place(request(system, user("Fix  it.\n")), BASH) == "main"
+
+
+def test_a_prompt_that_changes_in_mid_conversation_stays_main() -> None:
+    main = recorded()
+    main.place(request(), BASH)
+    changed = request(user("Fix it. You have 3 calls left."), said("c1"), got("c1"))
+    assert main.place(changed, BASH) == "main"
+
+
+def test_of_several_with_the_recorded_tools_the_one_that_holds_the_task_is_main() -> None:
+    main = recorded()
+    assert main.place(request(user("Plan the work."), tools=("bash",)), BASH) == "main"
+    assert main.place(request(user("You are asked: Fix it.")), BASH) == "new-main"
+    assert main.place(request(user("Plan the work."), said("c1"), got("c1")), BASH) == "side"
+    assert main.place(request(user("You are asked: Fix it."), said("c1"), got("c1")), BASH) == "main"
+    # A helper that is told the task too comes too late.
+    assert main.place(request(user("Review how they did this: Fix it.")), BASH) == "side"
+
+
+def test_live_a_helper_with_the_same_tools_is_no_main_one() -> None:
+    main = MainConversation(BASH, "Fix it.", recorded_only=False)
+    assert main.place(request(), BASH) == "main"
+    assert main.place(helper(), BASH) == "side"
+
+
+def test_after_the_fault_a_conversation_that_may_be_the_task_again_is_main() -> None:
+    main = recorded()
+    main.place(request(), BASH)
+    assert main.place(helper(), BASH, faulted=True) == "side"
+    again = request(user("The last try failed. Fix it."))
+    assert main.place(again, BASH, faulted=True) == "main"
+    assert recorded_without_task().place(again, BASH, faulted=True) == "main"
+
+
+def recorded_without_task() -> MainConversation:
+    main = MainConversation(BASH, None, recorded_only=True)
+    main.place(request(), BASH)
+    return main
+
+
+def test_a_helper_from_before_the_fault_stays_one() -> None:
+    main = recorded_without_task()
+    assert main.place(helper(), BASH) == "side"
+    assert main.place(helper(said("x1"), got("x1")), BASH, faulted=True) == "side"

@@ -1,4 +1,3 @@
-from dataclasses import replace
 
 from pytest_regcase.supplier.kept_replies import KeptReplies, as_it_came
 from pytest_regcase.supplier.protocol import Call, Message, ModelRequest, Refusal
@@ -9,7 +8,7 @@ CALL = Call("c1", "bash", "{}")
 
 
 def keeping(*messages: Message, continues: str | None = None) -> ModelRequest:
-    return replace(request(*messages), kept=True, continues=continues)
+    return request(*messages)._replace(kept=True, continues=continues)
 
 
 def whole(kept: KeptReplies, asked: ModelRequest) -> ModelRequest:

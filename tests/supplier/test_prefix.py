@@ -2,7 +2,15 @@ import json
 
 import pytest
 
-from pytest_regcase.supplier.prefix import GivenReply, RecordedResult, departures, differences, missing_tools
+from pytest_regcase.supplier.prefix import (
+    Difference,
+    GivenReply,
+    RecordedResult,
+    departures,
+    differences,
+    missing_tools,
+    other_tools,
+)
 from pytest_regcase.supplier.protocol import Call
 from tests.supplier.requests import got, request, said, user
 
@@ -48,7 +56,9 @@ def test_trimmed_history_is_a_difference_only() -> None:
     trimmed = request(user(), said("c2"), got("c2"))
     replies = [given(1, "c1"), given(2, "c2")]
     assert departures(trimmed, replies) == ()
-    assert differences(trimmed, replies) == ("the request no longer shows the calls of step 1",)
+    assert differences(trimmed, replies) == (
+        Difference("forgotten-step", "the request no longer shows the calls of step 1"),
+    )
 
 
 def test_tools_that_are_not_offered_are_named_with_what_is() -> None:
@@ -75,7 +85,22 @@ def test_a_recorded_output_inside_a_template_is_equal(sent: str) -> None:
 def test_another_result_is_noted() -> None:
     recorded = (RecordedResult("c1", ("old",)),)
     (note,) = differences(request(user(), said("c1"), got("c1", "fresh")), [given(1, "c1", results=recorded)])
-    assert "call c1 (step 1) differs" in note
+    assert note == Difference("tool-result", "the result of call c1 (step 1) differs from the recorded one")
+
+
+@pytest.mark.parametrize(
+    ("tools", "says"),
+    [
+        (("bash", "submit"), None),
+        (("submit", "bash", "write", "read"), "the agent offers write, read, which the recorded one did not"),
+        (("bash",), "the agent no longer offers submit"),
+        ((), "the agent no longer offers bash, submit"),
+    ],
+)
+def test_tools_that_came_or_went_are_noted(tools: tuple[str, ...], says: str | None) -> None:
+    found = other_tools(request(tools=tools), ("bash", "submit"))
+    assert found == (() if says is None else (Difference("tools", says),))
+    assert other_tools(request(tools=tools), ()) == ()
 
 
 def test_results_without_recorded_ids_are_matched_by_order() -> None:

@@ -80,9 +80,10 @@ def test_a_child_that_cannot_start_says_why(tmp_path: Path) -> None:
         SupplierProcess.start(broken)
 
 
-def test_a_reach_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageRefused, match="docker"):
-        SupplierProcess.start(spec(tmp_path, reach="docker"))
+def test_a_reach_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(UsageRefused, match="every address of this machine"):
+        SupplierProcess.start(spec(tmp_path, reach="0.0.0.0"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_child_dies_when_its_parent_is_killed(tmp_path: Path) -> None:

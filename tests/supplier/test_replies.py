@@ -106,7 +106,8 @@ def test_after_the_first_fault_a_fresh_start_is_noted_and_not_off_the_prefix() -
         take(book, each)
     due = take(book, STEP_1)
     assert due.off_prefix == ()
-    assert any("does not echo" in each for each in due.differs)
+    assert [each.kind for each in due.differs] == ["not-followed"] * 2
+    assert "does not echo" in due.differs[0].says
 
 
 def test_side_calls_never_advance_the_step() -> None:
@@ -116,6 +117,17 @@ def test_side_calls_never_advance_the_step() -> None:
     assert texts(*dues) == [SIDE_TEXT, "Looking.", SIDE_TEXT, "Fixing.", SIDE_TEXT, None, SIDE_TEXT]
     assert [due.side_call for due in dues] == [True, False] * 3 + [True]
     assert dues[5].faulted == 1
+
+
+def test_a_sub_agent_in_parallel_never_advances_the_step_and_never_meets_the_fault() -> None:
+    book = ReplyBook(spec(fault=fault("no_answer", at_step=3)))
+    review = user("Review the change.")
+    begins, goes_on = request(review), request(review, said(text=SIDE_TEXT), user("Go on."))
+    dues = [take(book, each) for each in (STEP_1, begins, STEP_2, goes_on, begins, STEP_3, goes_on, STEP_3)]
+    assert texts(*dues) == ["Looking.", SIDE_TEXT, "Fixing.", SIDE_TEXT, SIDE_TEXT, None, SIDE_TEXT, None]
+    assert [due.side_call for due in dues] == [False, True, False, True, True, False, True, False]
+    assert [due.faulted for due in dues] == [0, 0, 0, 0, 0, 1, 0, 2]
+    assert not any(due.off_prefix or due.differs for due in dues)
 
 
 def test_an_agent_without_the_recorded_tool_is_seen() -> None:
@@ -138,8 +150,21 @@ def test_a_differing_result_is_only_noted() -> None:
     take(book, STEP_1)
     due = take(book, request(user(), said("c1"), got("c1", "something else")))
     assert due.off_prefix == ()
-    assert len(due.differs) == 1
+    assert [each.kind for each in due.differs] == ["tool-result"]
     assert texts(due) == ["Fixing."]
+
+
+def test_other_tools_than_the_recorded_request_offered_are_only_noted() -> None:
+    first, *others = TWO_STEPS[1:]
+    book = ReplyBook(spec(lines=({**first, "offered_tools": ["bash", "submit"]}, *others)))
+    due = take(book, request(tools=("bash", "write")))
+    assert due.off_prefix == ()
+    assert [each.says for each in due.differs] == [
+        "the agent offers write, which the recorded one did not, and no longer offers submit"
+    ]
+    assert texts(due) == ["Looking."]
+    # The second recorded request does not say what it offered.
+    assert take(book, STEP_2).differs == ()
 
 
 def test_a_retry_of_an_answered_request_gets_the_same_reply_on_the_same_step() -> None:

@@ -17,6 +17,8 @@ def test_a_specification_survives_its_json() -> None:
         after_fault=TWO_STEPS[1:2],
         closing_reply=ClosingReply(None, (call("x"),)),
         pass_through=PassThrough("http://x/v1", api_key_env="KEY"),
+        reach="docker",
+        addresses=("127.0.0.1", "172.17.0.1"),
         port=7,
     )
     assert SupplierSpec.from_json(spec.to_json()) == spec

@@ -50,7 +50,8 @@ def test_the_main_conversation_is_followed_step_by_step(wire: str, tmp_path: Pat
     assert {each["path"] for each in seen} == {f"/v1{PATHS[wire]}"}
     assert [(each["step"], each["side_call"]) for each in seen] == [(1, True), (1, False), (2, False), (3, False)]
     assert not any("off_prefix" in each for each in seen if not each["side_call"])
-    assert seen[2]["differs"] == ["the result of call c2 (step 1) differs from the recorded one"]
+    says = "the result of call c2 (step 1) differs from the recorded one"
+    assert seen[2]["differs"] == [{"kind": "tool-result", "says": says}]
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -119,7 +119,7 @@ class Callables:
 
     def _stream(self, args: Any, kwargs: Any) -> Generator[Any, None, None]:
         turn, way = self._begin(args, kwargs, streaming=True)
-        if way is not None and not way.parts:
+        if way is not None and not way.begins:
             with _let_go(turn):
                 time.sleep(way.wait_seconds)
             if way.then == "raise":
@@ -129,7 +129,7 @@ class Callables:
 
     async def _stream_async(self, args: Any, kwargs: Any, *, awaited: bool) -> AsyncGenerator[Any, None]:
         turn, way = self._begin(args, kwargs, streaming=True)
-        if way is not None and not way.parts:
+        if way is not None and not way.begins:
             with _let_go(turn):
                 await asyncio.sleep(way.wait_seconds)
             if way.then == "raise":
@@ -187,8 +187,11 @@ class _Taken:
 
     @property
     def breaks_here(self) -> bool:
-        """Say whether the fault is due behind the parts that were taken."""
-        return self._way is not None and 0 < self._way.parts <= len(self._parts)
+        """Say whether the fault is due behind the parts that were taken: they say something by now."""
+        if self._way is None or not self._way.begins:
+            return False
+        said = self._reader.parts(self._parts, whole=False)
+        return bool(said.text or said.tool_calls)
 
     @property
     def wait_seconds(self) -> float:

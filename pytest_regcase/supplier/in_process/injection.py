@@ -50,8 +50,8 @@ def inject(
     your client library raises, by fault kind (``rate_limited``) or hypothesis class (``auth``).
     `deadline_seconds` is how long the agent waits for an answer that does not come; then the exception for it is
     raised (`TimeoutError` where `errors` names none). `empty` is what an empty answer looks like. A stream breaks
-    off behind its first part. What cannot be shown is passed through healthy, and `facts` says that it was not
-    delivered and why.
+    off behind its first part with a text. What cannot be shown is passed through healthy, and `facts` says that it
+    was not delivered and why.
 
     The fault meets step `failing_step` (default: the first call). Every call belongs to the main conversation,
     unless `task_text` is given: then the one with tools is it, else the one that holds that text, and the others

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_regcase.records.wire import WireEvent
-from pytest_regcase.supplier.conversation import digest_of_messages
+from pytest_regcase.supplier.conversation_digest import ConversationDigests
 from pytest_regcase.supplier.protocol import ModelRequest, UpstreamReply
 from pytest_regcase.supplier.replies import Due, DueReply, ReplyBook
 from pytest_regcase.supplier.spec import SupplierSpec
@@ -28,6 +28,8 @@ class Turns:
         self._t0 = time.monotonic()
         self._file = WireLog(wire_log, self._t0) if wire_log is not None else None
         self._events: list[WireEvent] = []
+        self._calls = 0
+        self._digests = ConversationDigests()
         self._lock = threading.Lock()
 
     @property
@@ -42,10 +44,11 @@ class Turns:
 
     def begin(self, request: ModelRequest, *, streaming: bool) -> "Turn":
         """Place one call, and record it."""
-        conversation = digest_of_messages(request)
         with self._lock:
+            conversation = self._digests.of(request.messages)
             due = self._book.decide(request, conversation)
-            number = sum(each["event"] == "request" for each in self._events) + 1
+            self._calls += 1
+            number = self._calls
             turn = Turn(self, number, due, conversation)
             turn.t = self._write(
                 "request",

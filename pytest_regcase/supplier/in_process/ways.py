@@ -49,8 +49,8 @@ class Means:
 class Way:
     """What one faulted call does, in this order."""
 
-    parts: int = 0
-    """Parts of the supplier's own stream that come first."""
+    begins: bool = False
+    """The supplier's own stream comes first, up to the first part that says something."""
     wait_seconds: float = 0.0
     then: Literal["raise", "end", "empty", "answer"] = "raise"
     """`end`: the stream is over. `answer`: the supplier's own answer, late."""
@@ -61,7 +61,7 @@ class Way:
     @property
     def is_empty(self) -> bool:
         """Whether a stream ends before its first part."""
-        return self.then == "end" and not self.parts
+        return self.then == "end" and not self.begins
 
     def exception(self) -> BaseException:
         """Return the exception to raise."""
@@ -75,8 +75,8 @@ class Way:
         if self.late_seconds is not None:
             return Delivery(answer="complete", then="answered", not_before_seconds=self.late_seconds)
         if self.then in ("end", "empty"):
-            return Delivery(answer="complete", then="answered", body="some" if self.parts else "any")
-        if self.parts:
+            return Delivery(answer="complete", then="answered", body="some" if self.begins else "any")
+        if self.begins:
             return Delivery(answer="partial", then="held" if self.wait_seconds else "closed", body="some")
         return Delivery(answer="none", then="held" if self.wait_seconds else "closed")
 
@@ -89,16 +89,16 @@ def way_of(simulation: Simulation, means: Means, *, streaming: bool) -> Way | No
     if kind in _IN_STREAMS and not streaming:
         return NotApplicable(reason="only a stream can break off in the middle")
     if kind == "stream_without_end":
-        return Way(parts=1, then="end")
+        return Way(begins=True, then="end")
     if kind in _HANGS or kind == "slow_answer":
-        return _waiting(simulation, means, parts=int(kind == "mid_stream_stall"))
+        return _waiting(simulation, means, begins=kind == "mid_stream_stall")
     if _is_empty(simulation):
         return _empty(means, streaming=streaming)
     own, by_class = means.errors.get(kind), means.errors.get(simulation.hypothesis)
     known = kind in _ERRORS or kind in _BROKEN
     error = own if own is not None else by_class if known else None
     if error is not None:
-        return Way(parts=int(streaming and kind in _BROKEN), error=error)
+        return Way(begins=streaming and kind in _BROKEN, error=error)
     if known:
         return NotApplicable(
             reason=f'errors names no exception for "{kind}", nor for its class "{simulation.hypothesis}"'
@@ -110,7 +110,7 @@ def way_of(simulation: Simulation, means: Means, *, streaming: bool) -> Way | No
     return NotApplicable(reason=f'nothing says how it looks to a caller; name an exception in errors, as "{kind}"')
 
 
-def _waiting(simulation: Simulation, means: Means, *, parts: int) -> Way | NotApplicable:
+def _waiting(simulation: Simulation, means: Means, *, begins: bool) -> Way | NotApplicable:
     kind, deadline = simulation.fault.kind, means.deadline_seconds
     if deadline is None:
         return NotApplicable(reason="it takes deadline_seconds, after which a caller gives up waiting")
@@ -118,7 +118,7 @@ def _waiting(simulation: Simulation, means: Means, *, parts: int) -> Way | NotAp
     late = float(simulation.fault.settings.get("seconds", 120.0)) if kind == "slow_answer" else None
     if late is not None and late < deadline:
         return Way(wait_seconds=late, then="answer", late_seconds=late)
-    return Way(parts=parts, wait_seconds=deadline, error=error, late_seconds=late)
+    return Way(begins=begins, wait_seconds=deadline, error=error, late_seconds=late)
 
 
 def _is_empty(simulation: Simulation) -> bool:

@@ -206,6 +206,15 @@ def test_a_cancelled_task_has_let_go_by_itself() -> None:
     assert injection.events[-1]["by"] == "peer"
 
 
+def test_a_stream_breaks_off_once_it_has_said_something() -> None:
+    def hesitant() -> Iterator[str]:
+        yield from ("", "", *PARTS)
+
+    injection = inject(hesitant, "stream-without-end-v1")
+    assert list(injection.supplier()) == ["", "", PARTS[0]]
+    assert injection.facts().delivered is True
+
+
 def test_a_stream_that_nobody_reads_was_not_delivered() -> None:
     injection = inject(chat, "stream-without-end-v1")
     injection.supplier("2 + 2?", stream=True)

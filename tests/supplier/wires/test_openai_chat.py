@@ -19,6 +19,7 @@ replies = st.builds(
     text=st.none() | texts,
     tool_calls=st.lists(calls, max_size=3).map(tuple),
     usage_asked=st.booleans(),
+    prompt_tokens=st.integers(1, 99),
 )
 
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -56,6 +57,23 @@ def _is_a_reach(value: str) -> str:
     why_not = why_no_reach(value)
     if why_not is not None:
         raise ValueError(f"{json.dumps(value)} is {why_not}; allowed: {REACHES}")
+    return value
+
+
+def _is_a_base_url(value: str) -> str:
+    """Refuse what would not be sent; a password would also be written down. So the text is not repeated."""
+    try:
+        url = urlsplit(value)
+        ok = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        raise ValueError("it is no http or https URL") from None
+    if not ok:
+        raise ValueError("it is no http or https URL")
+    if "@" in url.netloc or url.query or url.fragment:
+        raise ValueError(
+            "it holds a user name, a query or a fragment, which are not sent; allowed: scheme, host, port and path,"
+            " and the name of the key's variable in api_key_env"
+        )
     return value
 
 
@@ -123,7 +141,7 @@ class SupplierConfig(Record):
 class UpstreamConfig(Record):
     """The real supplier, for live attempts."""
 
-    base_url: str
+    base_url: Annotated[str, AfterValidator(_is_a_base_url)]
     wire: str = "openai-chat"
     api_key_env: str | None = None
 

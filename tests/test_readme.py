@@ -11,7 +11,9 @@ from pytest_regcase.cli import COMMANDS
 from pytest_regcase.config import load_project
 from pytest_regcase.importers.source import read_one
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SIMULATIONS = (ROOT / "docs" / "simulations.md").read_text(encoding="utf-8")
 
 
 def blocks(kind: str) -> list[str]:
@@ -29,10 +31,11 @@ def test_python_blocks_run(code: str) -> None:
     exec(compile(code, "README.md", "exec"), {})
 
 
-def test_the_agent_entry_is_a_configuration(tmp_path: Path) -> None:
-    (text,) = [each for each in blocks("toml") if "tool" in tomllib.loads(each)]
-    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-    assert "default" in load_project(tmp_path).config.agents
+def test_the_agent_entries_are_a_configuration(tmp_path: Path) -> None:
+    texts = [each for each in blocks("toml") if "tool" in tomllib.loads(each)]
+    (tmp_path / "pyproject.toml").write_text("\n".join(texts), encoding="utf-8")
+    config = load_project(tmp_path).config
+    assert (set(config.agents), config.supplier.reach) == ({"default", "boxed"}, "docker")
 
 
 def test_the_trial_it_shows_is_read_whole(tmp_path: Path) -> None:
@@ -53,9 +56,11 @@ def test_the_smallest_case_needs_a_seal_and_nothing_else(tmp_path: Path) -> None
 
 
 def test_the_table_of_simulations_is_the_catalogue(tmp_path: Path) -> None:
-    listed = dict(re.findall(r"^\| `([a-z0-9-]+-v\d+)` \| ([a-z-]+) \|", README, re.MULTILINE))
+    row = re.compile(r"^\| `([a-z0-9-]+-v\d+)` \| ([a-z-]+) \| (.*) \|$", re.MULTILINE)
     known = {name: each.simulation.hypothesis for name, each in load_simulations(load_project(tmp_path)).items()}
-    assert listed == known
+    assert {name: hypothesis for name, hypothesis, _ in row.findall(SIMULATIONS)} == known
+    assert set(row.findall(README)) < set(row.findall(SIMULATIONS))
+    assert f"There are {len(known)} built-in simulations" in README
 
 
 def test_every_command_and_option_it_names_exists() -> None:

@@ -14,7 +14,7 @@ from pytest_regcase.records.session import LiveRow
 from pytest_regcase.rules.binomial import bound_text
 from pytest_regcase.rules.claims import Rule, claim_of, requirement
 from pytest_regcase.rules.comparison import Method
-from pytest_regcase.rules.exact import as_decimal, percent, proportion
+from pytest_regcase.rules.exact import percent
 from pytest_regcase.rules.independence import Independence, counting_draws
 from pytest_regcase.rules.operating import claim_probabilities
 from pytest_regcase.rules.plans import plan_for
@@ -185,10 +185,9 @@ def _bounds(plan: Plan) -> str:
 
 def _claimed(plan: Plan, rule: RerunRule) -> Decimal:
     """The exact risk of `plan`, to 50 digits."""
-    rate = proportion(rule.max_failure_rate, "max_failure_rate")
     with localcontext() as context:
         context.prec = _DIGITS
-        return sum(claim_probabilities(plan.bounds, as_decimal(rate)), start=Decimal(0))
+        return Decimal(sum(claim_probabilities(plan.bounds, Decimal(rule.max_failure_rate))))
 
 
 def _compared(
@@ -197,7 +196,7 @@ def _compared(
     """The smallest number of runs, at least `bound`, from which on the comparison holds with so many failures."""
     rate, method = rule.max_failure_rate, settings.comparison
     if failures == 0:
-        clean = requirement(rate, risk, baseline=baseline, rule="fixed", comparison=method).fixed
+        clean = requirement(rate, risk, baseline=baseline, comparison=method).fixed
         assert clean is not None
         return max(bound, clean)
     if method == "boschloo":

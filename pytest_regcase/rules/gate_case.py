@@ -64,7 +64,7 @@ def _checks(case: CaseInputs, policy: Policy) -> tuple[ScenarioResult, ...]:
 
 def _check_reasons(case_id: str, scenario: ScenarioResult, policy: Policy) -> list[Reason]:
     name = scenario.name
-    failed = scenario.counts.get("not-recovered", 0)
+    failed = sum(count for verdict, count in scenario.counts.items() if verdict == "not-recovered")
     if scenario.result == "broken":
         what = ", ".join(dict.fromkeys(each.expectation for each in scenario.broken)) or "the expected recovery"
         asks_again = policy.kind in ("confirm", "any-pass")
@@ -178,7 +178,7 @@ def _repeats(case: CaseInputs, live: LiveStanding) -> Iterator[Reason]:
         )
         yield Reason(code="repeated-draws", case_id=case.case_id, text=text, red=False)
     counting = counting_draws(case.live, independence)
-    same = [str(row.run) for row, now in zip(case.live, counting, strict=True) if row.fresh and not now.fresh]
+    same = [str(row.run) for place, row in enumerate(case.live) if row.fresh and not counting[place].fresh]
     if same:
         text = (
             f"clean live run {', '.join(same)}: not counted, its transcript is missing or is that of a run with a"

@@ -39,7 +39,7 @@ def check_scenario(check: PlannedCheck, policy: Policy, *, control_failed: bool 
     """Return how the check came out; `control_failed` makes a simulation inconclusive whatever it showed."""
     tries = sorted(check.tries, key=lambda each: each.try_number)
     if not tries:
-        return ScenarioResult(name=check.scenario, planned=1, run=0, result="not-run")
+        return ScenarioResult(name=check.scenario, planned=1, run=0)
     crashed = any(each.reason == "worker-crashed" for each in tries)
     result = check_result(policy, [each.verdict for each in tries], crashed=crashed)
     why = _why(tries, crashed) if result == "inconclusive" else None

@@ -9,8 +9,11 @@ from pytest_regcase.rules.claim_plan import InForce, claim_plan, in_force
 from pytest_regcase.rules.gate_checks import SAYS_WHY
 from pytest_regcase.rules.gate_claim import claim_so_far, one_transcript
 from pytest_regcase.rules.gate_inputs import CaseInputs
-from pytest_regcase.rules.lifecycle import case_state, last_fix
+from pytest_regcase.rules.lifecycle import is_closed, last_fix
+from pytest_regcase.rules.plans import plan_for
 from pytest_regcase.rules.sequential import RunOutcome, decide
+
+CLEAN: RunOutcome = "clean"
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,16 @@ def live_standing(case: CaseInputs) -> LiveStanding:
     Raises:
         UsageRefused: the rule in force is none that can be decided.
     """
+    # Solved also where nothing is claimed: a plan that cannot be used is said before somebody relies on it.
+    plan_for(case.claims.plan, case.rule.max_failure_rate, case.rule.risk)
     fix = last_fix(case.case)
-    # Solved also where nothing is claimed: a rule that cannot be used is said before somebody relies on it.
-    plan = claim_plan(case.claims, case.rule, case.case.baseline, 1 if fix is None else fix.number)
     if fix is None:
         inconclusive, why = _inconclusive_now(case, None)
         return LiveStanding(inconclusive_now=inconclusive, why_inconclusive=why)
+    plan = claim_plan(case.claims, case.rule, case.case.baseline, fix.number)
     pass_over = case.case.expected_recovery.other_failures == "pass-over"
     runs = in_force(case.claims, plan, case.live, pass_over=pass_over)
-    closed = case_state(case.case, recurred=False) == "closed"
+    closed = is_closed(case.case)
     recurred_run = _recurred_run(case, runs, closed=closed)
     came_back = [row.run for row in case.live if row.verdict == "recurred"]
     inconclusive, why = _inconclusive_now(case, runs.result.refuted_by_run)
@@ -79,8 +83,9 @@ def live_standing(case: CaseInputs) -> LiveStanding:
 
 def live_scenario(case: CaseInputs, live: LiveStanding) -> ScenarioResult | None:
     """Return the row that shows the live runs; None where there are none and none was planned."""
-    if live.claim is None or live.runs is None:
+    if live.claim is None:
         return None
+    assert live.runs is not None
     stopped_by = live.stopping_run or live.recurred_run
     counted = [row for row in live.runs.counted.values() if stopped_by is None or row.run <= stopped_by]
     if not counted and not any(each.kind == "live" for each in case.checks):
@@ -101,16 +106,14 @@ def _recurred_run(case: CaseInputs, runs: InForce, *, closed: bool) -> int | Non
     Runs that proved nothing are read as clean here: a recurrence that the plan does not allow even then stays red.
     """
     came_back = sorted(row.run for row in case.live if row.verdict == "recurred")
-    at_best: dict[int, RunOutcome] = {
-        number: "clean" if (outcome := runs.history.get(number, "unknown")) == "unknown" else outcome
-        for number in range(1, max(runs.history, default=0) + 1)
-    }
+    at_best: dict[int, RunOutcome] = {**runs.history, **dict.fromkeys(runs.result.missing, CLEAN)}
     result = decide(runs.plan, at_best)
     if result.refuted_by_run is not None:
         return next((run for run in came_back if run >= result.refuted_by_run), min(came_back, default=None))
-    # Within what the plan allows: that is for a claim. A closed case has none to spare, nor is any after it.
-    allowed_to = result.settled_by_run or (0 if closed else max(came_back, default=0))
-    return next((run for run in came_back if run > allowed_to), None)
+    if result.settled_by_run is not None:
+        return next((run for run in came_back if run > result.settled_by_run), None)
+    # Undecided, so within what the plan allows a claim. A closed case has none to spare.
+    return min(came_back, default=None) if closed else None
 
 
 def _inconclusive_now(case: CaseInputs, stopped_by: int | None) -> tuple[tuple[int, ...], str]:

@@ -33,6 +33,11 @@ def is_retired(case: RegressionCase) -> bool:
     return _latest(case) == "retired"
 
 
+def is_closed(case: RegressionCase) -> bool:
+    """Say whether its file has the case closed, whatever came after that in the ledger."""
+    return _latest(case) == "closed"
+
+
 def last_fix(case: RegressionCase) -> Fix | None:
     """Return the fix that counts are about: the one with the highest number."""
     return max(case.fix, key=lambda each: each.number, default=None)

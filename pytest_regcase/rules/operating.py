@@ -76,17 +76,15 @@ def claim_probabilities(bounds: Sequence[int], rate: Number) -> tuple[Number, ..
 
     The result has the type and the precision of `rate`, which the caller has checked to be from 0 to 1.
     """
-    nothing = type(rate)(0)
-    claimed = [nothing for _ in bounds]
-    still_open = [nothing for _ in bounds]
-    still_open[0] = type(rate)(1)
+    still_open = [type(rate)(1)] + [type(rate)(0) for _ in bounds[1:]]
+    claimed = still_open.copy()
     made = 0
     for bound in sorted(set(bounds)):
         still_open = _after(still_open, bound - made, rate)
         made = bound
         for failures, at in enumerate(bounds):
             if at == bound:
-                claimed[failures], still_open[failures] = still_open[failures], nothing
+                claimed[failures], still_open[failures] = still_open[failures], type(rate)(0)
     return tuple(claimed)
 
 

@@ -93,7 +93,7 @@ def _fixed_size(allowed: int, max_rate: Exact, risk: Exact) -> tuple[int, ...]:
 
 def _allow_one(max_rate: Exact, risk: Exact) -> tuple[int, int]:
     """Spend four fifths of the risk on the claim without a failure, what is left of it on the claim with one."""
-    rate, alpha = proportion(max_rate, "max_failure_rate"), proportion(risk, "risk")
+    rate, alpha = Fraction(max_rate), Fraction(risk)
     first = smallest_runs(1, lambda runs: _risk_at_most((runs,), rate, alpha * _FIRST_SHARE))
     return first, smallest_runs(first + 1, lambda runs: _risk_at_most((first, runs), rate, alpha))
 

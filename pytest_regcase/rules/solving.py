@@ -42,7 +42,7 @@ def smallest_runs(lowest: int, holds: Callable[[int], bool]) -> int:
 
     Once true it must stay true, and it must become true: the search doubles, then halves.
     """
-    below, above = lowest - 1, lowest
+    below = above = lowest
     while not holds(above):
         below, above = above, 2 * above
     while above - below > 1:

@@ -5,6 +5,7 @@ Knows HTTP/1.1 framing and the wire log; nothing of what the body means.
 
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -85,12 +86,14 @@ class Answer:
         lines += [f"{name}: {value}" for name, value in headers]
         if not self._connection.keep_alive:
             lines.append("Connection: close")
+        if self._connection.takes_no_body:
+            body, self._chunked = b"", False
         await self.write("\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body)
         self.parts += bool(body)
 
     async def piece(self, data: bytes) -> None:
-        """Send one part of the body."""
-        if data:
+        """Send one part of the body, which a client that asked for the head alone does not get."""
+        if data and not self._connection.takes_no_body:
             await self.write(b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data)
             self.parts += 1
 
@@ -160,6 +163,7 @@ class Answer:
         self._log.write("sent", **event, **facts)
 
 
+@cache
 def _phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase

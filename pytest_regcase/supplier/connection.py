@@ -1,11 +1,12 @@
 """One client connection: h11 reads requests, our own bytes go out, and how it ended is recorded once.
 
-Knows HTTP framing and the socket; nothing of models, replies or faults. h11 only parses: its state machine is fed
-a dummy answer for each request, or it would never read the next one.
+Knows HTTP framing and the socket; nothing of models, replies or faults. h11 only parses, each request with a new
+parser: one that was shown no answer never reads the next request.
 """
 
 import asyncio
 import fcntl
+import os
 import socket
 import struct
 import sys
@@ -24,11 +25,6 @@ _MAX_UNREAD_BYTES = 1024 * 1024
 _SO_NWRITE = 0x1024  # macOS: bytes in the send queue
 _ACKNOWLEDGED_WITHIN_SECONDS = 2.0
 _LOOK_AGAIN_SECONDS = 0.001
-
-
-# 400 and not 200: after a 200 to CONNECT the parser would believe that the protocol has changed.
-_DUMMY_HEAD = h11.Response(status_code=400, headers=[("content-length", "0")])
-_DUMMY_END = h11.EndOfMessage()
 
 
 class BodyTooLarge(Exception):
@@ -50,6 +46,8 @@ class ClientConnection(asyncio.Protocol):
         self.last_request: tuple[int | None, int | None] = (None, None)
         self.keep_alive = True
         self.http_1_0 = False
+        self.takes_no_body = False
+        """The last request was a HEAD, whose answer is a head alone."""
         self._log = log
         self._serve = serve
         self._parser = h11.Connection(h11.SERVER)
@@ -122,8 +120,11 @@ class ClientConnection(asyncio.Protocol):
             h11.RemoteProtocolError: what came in is no HTTP.
             BodyTooLarge: the body is beyond the bound.
         """
-        if self._parser.our_state is h11.DONE and self._parser.their_state is h11.DONE:
-            self._parser.start_next_cycle()
+        if self._parser.their_state is not h11.IDLE:
+            self._renew_parser()
+        if self._transport is not None:
+            # What came while the request before was held may have stopped it.
+            self._transport.resume_reading()
         head: h11.Request | None = None
         body = bytearray()
         while True:
@@ -135,27 +136,33 @@ class ClientConnection(asyncio.Protocol):
                 if self.gone.is_set():
                     return None
                 await self._wake.wait()
-            elif isinstance(event, h11.Request):
+            elif type(event) is h11.Request:
                 head = event
-            elif isinstance(event, h11.Data):
+            elif type(event) is h11.Data:
                 body += event.data
                 if len(body) > MAX_BODY_BYTES:
                     raise BodyTooLarge
-            elif isinstance(event, h11.EndOfMessage) and head is not None:
+            elif type(event) is h11.EndOfMessage and head is not None:
                 break
             else:
                 return None
         self._unread_bytes = 0
-        self._feed_dummy_answer()
-        self.http_1_0 = head.http_version < b"1.1"
-        self.keep_alive = self._parser.our_state is h11.DONE
         path, _, query = head.target.decode("latin-1").partition("?")
-        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers)
+        named = head.headers.raw_items()
+        headers = tuple([(name.lower().decode("latin-1"), value.decode("latin-1")) for name, value in named])
+        self.http_1_0 = head.http_version < b"1.1"
+        self.takes_no_body = head.method == b"HEAD"
+        self.keep_alive = not self.http_1_0 and not _says_close(headers)
         return HttpRequest(head.method.decode("latin-1"), path, query, headers, bytes(body))
 
-    def _feed_dummy_answer(self) -> None:
-        self._parser.send(_DUMMY_HEAD)
-        self._parser.send(_DUMMY_END)
+    def _renew_parser(self) -> None:
+        """Begin with the next request, of which some may have come already, or the peer's end."""
+        data, ended = self._parser.trailing_data
+        self._parser = h11.Connection(h11.SERVER)
+        if data:
+            self._parser.receive_data(data)
+        if ended:
+            self._parser.receive_data(b"")
 
     # writing
 
@@ -202,6 +209,24 @@ class ClientConnection(asyncio.Protocol):
     async def _wait_until_acknowledged(self, limit: float) -> None:
         while self.sample_unacknowledged() and not self.gone.is_set() and self._log.now() < limit:
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+
+    def check_peer(self) -> None:
+        """Ask the kernel whether the client let go, which the event loop may not have seen yet.
+
+        Raises:
+            PeerGone: its end or its reset is there.
+        """
+        if not self.gone.is_set():
+            with socket.socket(fileno=os.dup(self._socket().fileno())) as same:
+                try:
+                    if not same.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                        self._peer_is_gone("fin")
+                except BlockingIOError:
+                    pass  # it is there and says nothing
+                except OSError:
+                    self._peer_is_gone("rst")
+        if self.gone.is_set():
+            raise PeerGone
 
     def reset_when_closed(self) -> None:
         """Have the kernel end this connection with RST, whoever closes it, the end of the process included."""
@@ -293,3 +318,8 @@ class ClientConnection(asyncio.Protocol):
             held_seconds=held,
             unacknowledged=self._unacknowledged,
         )
+
+
+def _says_close(headers: tuple[tuple[str, str], ...]) -> bool:
+    words = ",".join([value for name, value in headers if name == "connection"]).lower().split(",")
+    return "close" in [each.strip() for each in words]

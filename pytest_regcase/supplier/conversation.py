@@ -7,11 +7,10 @@ A sub-agent may have the very same tools: it is told by what it was asked, where
 """
 
 import hashlib
-import re
 from enum import IntEnum
 from typing import Literal
 
-from pytest_regcase.supplier.protocol import ModelRequest
+from pytest_regcase.supplier.protocol import Message, ModelRequest
 
 
 class _Rank(IntEnum):
@@ -84,16 +83,22 @@ class MainConversation:
         self._went_on = any(each.role == "assistant" for each in request.messages)
 
     def _holds(self, request: ModelRequest) -> bool:
-        return bool(self._task) and self._task in _squeezed(" ".join(each.text for each in request.messages))
+        # Where it stands as a rule is looked at first: a long conversation is not read through at every request.
+        return bool(self._task) and any(
+            self._task in _squeezed(" ".join([each.text for each in part]))
+            for part in (_before_answers(request), request.messages)
+        )
 
     def _is_another(self, request: ModelRequest, *, faulted: bool) -> bool:
         """Say whether a conversation with tools of the main one is another: it begins with another question.
 
         What goes on under a prompt that was never seen is the main one: agents change their prompts in between.
-        So is, after the fault, what may be the task again in other words.
+        So is what begins as it began and says more, and after the fault what may be the task again in other words.
         """
+        if not self._tools & frozenset(request.tools):
+            return False
         asked = _asked(request)
-        if not self._tools & frozenset(request.tools) or asked in ("", self._asked):
+        if not asked or (self._asked and asked.startswith(self._asked)):
             return False
         if asked in self._others:
             return True
@@ -128,10 +133,14 @@ def _opening(request: ModelRequest) -> str:
 
 def _asked(request: ModelRequest) -> str:
     """Return what the user says before the first answer; a system prompt may hold the time of day."""
+    return _squeezed(" ".join([each.text for each in _before_answers(request) if each.role == "user"]))
+
+
+def _before_answers(request: ModelRequest) -> tuple[Message, ...]:
     answered = next((at for at, each in enumerate(request.messages) if each.role == "assistant"), None)
-    return _squeezed(" ".join(each.text for each in request.messages[:answered] if each.role == "user"))
+    return request.messages[:answered]
 
 
 def _squeezed(text: str) -> str:
     """Return `text` with every run of white space as one blank: templates indent and wrap."""
-    return re.sub(r"\s+", " ", text).strip()
+    return " ".join(text.split())

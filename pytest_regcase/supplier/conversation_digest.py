@@ -26,8 +26,8 @@ class ConversationDigests:
         known = len(self._messages)
         if messages[:known] != self._messages:
             known, self._state = 0, _empty()
-        for position, message in enumerate(messages[known:], start=known):
-            self._state.update((b", " if position else b"") + _as_json(message))
+        if new := messages[known:]:
+            self._state.update((b", " if known else b"") + _members(new))
         self._messages = messages
         whole = self._state.copy()
         whole.update(b"]")
@@ -38,6 +38,7 @@ def _empty() -> "hashlib._Hash":
     return hashlib.sha256(b"[")
 
 
-def _as_json(message: Message) -> bytes:
-    calls = [[each.id, each.name, each.arguments] for each in message.tool_calls]
-    return json.dumps([message.role, message.text, calls, message.tool_call_id]).encode()
+def _members(messages: tuple[Message, ...]) -> bytes:
+    """Return what stands between the brackets of their JSON array; a call is an array of its fields too."""
+    rows = [[each.role, each.text, each.tool_calls, each.tool_call_id] for each in messages]
+    return json.dumps(rows)[1:-1].encode()

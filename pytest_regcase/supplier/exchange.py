@@ -181,6 +181,7 @@ class FaultExchange:
 
     def kill_process(self, *, reset: bool = False) -> None:
         """SIGKILL ourselves. The request was read, so the kernel sends FIN, and RST where it is told to."""
+        self._connection.check_peer()
         self.record()
         if reset:
             self._connection.reset_when_closed()
@@ -189,9 +190,10 @@ class FaultExchange:
 
     def exhaust_memory(self) -> None:
         """Allocate in a limited memory until the kernel kills us or an allocation fails."""
+        self._connection.check_peer()
         self.record()
         self._host.allocation_failed(exhaust(self._host.memory_limited))
-        self.kill_process()
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def record(self) -> None:
         """Write what was sent so far, if anything was."""

@@ -6,11 +6,15 @@ Standard library only, since the supplier's child process imports it.
 """
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from pytest_regcase.supplier.protocol import Call, Message, ModelRequest, Refusal
 
 _KEPT = 64
 """Of the latest replies: a long run must not hold all its conversations in memory."""
+
+
+_stands_for = attrgetter("stands_for")
 
 
 class KeptReplies:
@@ -30,6 +34,8 @@ class KeptReplies:
 
     def whole(self, request: ModelRequest) -> ModelRequest | Refusal:
         """Return the request with everything in it that it only names; a refusal where we have it not."""
+        if request.continues is None and not any(map(_stands_for, request.messages)):
+            return request
         earlier: tuple[Message, ...] = ()
         if request.continues is not None:
             if request.continues not in self._conversations:

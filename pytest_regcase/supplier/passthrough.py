@@ -119,6 +119,10 @@ class Upstream:
             own.append(("content-length", str(len(request.body))))
         return h11.Request(method=request.method, target=target, headers=own + kept)
 
+    def _holds_key(self, value: str) -> bool:
+        # "Bearer KEY" on some wires, the key alone on others.
+        return any(header.rpartition(" ")[2] in value for _, header in self._key_headers)
+
     async def _take(
         self, client: h11.Connection, reader: asyncio.StreamReader, answer: Answer, outcome: _Outcome
     ) -> None:
@@ -131,7 +135,11 @@ class Upstream:
             types = [value for name, value in headers if name == "content-type"]
             lengths = [int(value) for name, value in headers if name == "content-length"]
             outcome.streaming = any(each.startswith("text/event-stream") for each in types)
-            kept = [each for each in headers if each[0] not in _HOP_BY_HOP | {"content-type", "set-cookie"}]
+            kept = [
+                (name, value)
+                for name, value in headers
+                if name not in _HOP_BY_HOP | {"content-type", "set-cookie"} and not self._holds_key(value)
+            ]
             await answer.start(
                 event.status_code, next(iter(types), None), length=next(iter(lengths), None), headers=kept
             )

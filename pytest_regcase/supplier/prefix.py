@@ -36,37 +36,46 @@ class GivenReply(NamedTuple):
 
 def missing_tools(request: ModelRequest, step: int, needed: Iterable[str]) -> tuple[str, ...]:
     """Return one sentence a tool that the reply of `step` calls and the request does not offer."""
+    missing = sorted(set(needed).difference(request.tools))
     offers = ", ".join(request.tools) or "none"
     return tuple(
         f"the recorded reply of step {step} calls {name}, which the request does not offer (it offers {offers})"
-        for name in sorted(set(needed) - set(request.tools))
+        for name in missing
     )
 
 
 def departures(request: ModelRequest, given: Sequence[GivenReply]) -> tuple[str, ...]:
     """Return why the request does not follow the last given reply that has calls; empty when it does.
 
-    Only the last one must be there: agents trim old messages (see `differences`).
+    Only the last one must be there: agents trim old messages (see `forgotten_steps`).
     """
     last = next((each for each in reversed(given) if each.calls), None)
     if last is None:
         return ()
-    echoed: dict[str, int] = {}
-    last_with_calls: frozenset[str | None] = frozenset()
-    for position, message in enumerate(request.messages):
-        if message.role == "assistant" and message.tool_calls:
-            last_with_calls = frozenset(call.id for call in message.tool_calls)
-            echoed |= {call.id: position for call in message.tool_calls if call.id is not None}
+    messages = request.messages
     ids = [call.id or "" for call in last.calls]
+    distinct = len(frozenset(ids))
+    echoed: dict[str, int] = {}
+    newest: frozenset[str | None] | None = None
+    # From the end, where they are to be found: this is asked of every request, however long the conversation is.
+    position = len(messages)
+    while position and len(echoed) < distinct:
+        position -= 1
+        message = messages[position]
+        if message.role == "assistant" and message.tool_calls:
+            found = frozenset(call.id for call in message.tool_calls)
+            newest = found if newest is None else newest
+            for each in found.intersection(ids):
+                echoed.setdefault(each or "", position)
     absent = [each for each in ids if each not in echoed]
-    if absent or not last_with_calls & frozenset(ids):
+    if absent or not newest or newest.isdisjoint(ids):
         # Where ids are reused from step to step, an old call of the same id would stand in for the new one.
         shown = ", ".join(absent or ids)
         return (f"the request does not echo the calls of step {last.step} ({shown})",)
     answered = {
         message.tool_call_id
-        for position, message in enumerate(request.messages)
-        if message.role == "tool" and position > echoed.get(message.tool_call_id or "", len(request.messages))
+        for position, message in enumerate(messages[position:], start=position)
+        if message.role == "tool" and position > echoed.get(message.tool_call_id or "", len(messages))
     }
     return tuple(
         f"the request holds no result for call {each} of step {last.step}" for each in ids if each not in answered
@@ -87,22 +96,28 @@ def other_tools(request: ModelRequest, recorded: Sequence[str]) -> tuple[Differe
     return (Difference("tools", f"the agent {told}"),) if told else ()
 
 
-def differences(request: ModelRequest, given: Sequence[GivenReply]) -> tuple[Difference, ...]:
-    """Return what differs from the recorded trial without leaving the prefix.
-
-    Old calls that are no longer there, and results of the last given reply with another text. A recorded raw
-    output counts as equal wherever it is contained, also inside a JSON string: harnesses put it into a template.
-    """
-    with_calls = [each for each in given if each.calls]
-    if not with_calls:
-        return ()
+def forgotten_steps(request: ModelRequest, given: Sequence[GivenReply]) -> tuple[int, ...]:
+    """Return the steps before the last whose calls the request no longer shows: agents trim old messages."""
     echoed = {call.id for message in request.messages for call in message.tool_calls}
-    notes = [
-        Difference("forgotten-step", f"the request no longer shows the calls of step {each.step}")
-        for each in with_calls[:-1]
-        if not {call.id for call in each.calls} <= echoed
-    ]
-    last = with_calls[-1]
+    gone = {call.id for each in given[:-1] for call in each.calls} - echoed
+    return tuple(each.step for each in given[:-1] if any(call.id in gone for call in each.calls)) if gone else ()
+
+
+def no_longer_shown(step: int) -> Difference:
+    """Return what is noted of a forgotten step."""
+    return Difference("forgotten-step", f"the request no longer shows the calls of step {step}")
+
+
+def other_results(request: ModelRequest, given: Sequence[GivenReply]) -> tuple[Difference, ...]:
+    """Return the results of the last given reply that has calls whose text is not the recorded one.
+
+    A recorded raw output counts as equal wherever it is contained, also inside a JSON string: harnesses put it
+    into a template.
+    """
+    last = next((each for each in reversed(given) if each.calls), None)
+    if last is None:
+        return ()
+    notes: list[Difference] = []
     ids = [call.id for call in last.calls]
     for position, recorded in enumerate(last.results):
         call_id = recorded.call_id if recorded.call_id in ids else ids[position] if position < len(ids) else None

@@ -79,7 +79,7 @@ class SupplierProcess:
         folder = Path(spec.wire_log).parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "supplier.json").write_text(spec.to_json(), "utf-8")
+            _write_private(folder / "supplier.json", spec.to_json())
             with (folder / "supplier.stderr").open("wb") as stderr:
                 child = subprocess.Popen(
                     # -P: nothing in the current folder may stand in for one of our modules.
@@ -234,6 +234,13 @@ class SupplierProcess:
             text = f"the supplier ended with {self.exit_code} in the middle of the attempt"
             self._messages.append({"say": "trouble", "t": t, "text": text})
         self._messages.append({"say": "exited", "t": t, "code": self.exit_code})
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write what nobody else on this machine is to read: the token opens the supplier."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _environment(spec: SupplierSpec, ours: Mapping[str, str], key_name: str | None) -> dict[str, str]:

@@ -13,8 +13,10 @@ from pytest_regcase.supplier.prefix import (
     GivenReply,
     RecordedResult,
     departures,
-    differences,
+    forgotten_steps,
     missing_tools,
+    no_longer_shown,
+    other_results,
     other_tools,
 )
 from pytest_regcase.supplier.protocol import Call, ModelRequest, call_from_line
@@ -109,8 +111,9 @@ class ReplyBook:
         if self._fault_is_due(step) and not off:
             self._faulted += 1
             return Due(step, "faulted", faulted=self._faulted, differs=differs)
-        due = Due(step, self.phase, off_prefix=off, differs=differs)
-        return due if self._live else self._with_reply(due)
+        reply, after_fault = (None, False) if self._live else self._reply_at(step, off)
+        reached = reply is not None and not off and self._reaches_control(step)
+        return Due(step, self.phase, reply, 0, False, off, differs, reached, after_fault)
 
     def answered(self, due: Due, conversation: str, reply: DueReply | None = None) -> None:
         """Note that a healthy answer is completely out. `reply` is the upstream's, where it gave one."""
@@ -119,7 +122,8 @@ class ReplyBook:
             return
         if due.step > self._steps_given:
             self._steps_given = due.step
-            self._given.append(GivenReply(due.step, given.calls, given.results))
+            if given.calls:
+                self._given.append(GivenReply(due.step, given.calls, given.results))
             self._after_given += due.from_after_fault
         self._last_answer = (conversation, due)
 
@@ -157,7 +161,11 @@ class ReplyBook:
             return self._off, ()
         found = missing_tools(request, step, needed) + departures(request, self._given)
         offered = self._recorded[step - 1].offered if step <= len(self._recorded) else ()
-        differs = other_tools(request, offered) + differences(request, self._given)
+        gone = frozenset(forgotten_steps(request, self._given))
+        # Told once: where an agent shows the end of a long conversation only, it would be told by every request.
+        self._given = [each for each in self._given if each.step not in gone]
+        forgotten = tuple(no_longer_shown(each) for each in sorted(gone))
+        differs = other_tools(request, offered) + forgotten + other_results(request, self._given)
         if self._faulted:
             says = (*found, *(each.says for each in differs))
             return (), tuple(Difference("not-followed", each) for each in says)
@@ -176,17 +184,19 @@ class ReplyBook:
             return False
         return reached
 
-    def _with_reply(self, due: Due) -> Due:
-        last = len(self._recorded)
-        if due.off_prefix:
-            return due._replace(reply=self._closing)
+    def _reply_at(self, step: int, off: tuple[str, ...]) -> tuple[DueReply, bool]:
+        """Return the healthy reply that is due, and whether it is one of those that follow the fault."""
+        if off:
+            return self._closing, False
         if self._healed and self._after:
-            if self._after_given < len(self._after):
-                return due._replace(reply=self._after[self._after_given], from_after_fault=True)
-            return due._replace(reply=self._closing)
-        reply = self._recorded[due.step - 1] if due.step <= last else self._closing
-        reached = due.step >= self._failing if due.step > last else due.step == last and self._failing <= last
-        return due._replace(reply=reply, reaches_control=reached and self._spec.fault is None)
+            more = self._after_given < len(self._after)
+            return (self._after[self._after_given], True) if more else (self._closing, False)
+        return (self._recorded[step - 1] if step <= len(self._recorded) else self._closing), False
+
+    def _reaches_control(self, step: int) -> bool:
+        last = len(self._recorded)
+        reached = step >= self._failing if step > last else step == last and self._failing <= last
+        return reached and self._spec.fault is None
 
 
 def resolve_failing_step(failing_step: int | None, recorded_replies: int, *, live: bool = False) -> int:

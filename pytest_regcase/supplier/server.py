@@ -10,11 +10,13 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,11 @@ from pytest_regcase.supplier.replies import Due, DueReply, ReplyBook
 from pytest_regcase.supplier.routing import answering_wire, wire_of
 from pytest_regcase.supplier.spec import FaultSpec, SupplierSpec
 from pytest_regcase.supplier.wire_log import WireLog
+
+_COUNT = re.compile("[0-9]{1,9}")
+
+
+_text = attrgetter("text")
 
 
 class Supplier:
@@ -140,10 +147,10 @@ class Supplier:
             return
         http = HttpRequest(http.method, "/" + rest, http.query, http.headers, http.body)
         wire, parsed = self._read(http)
-        answer = self._answer(connection, wire, number, None)
         if isinstance(parsed, ModelRequest):
             await self._handle_model_request(connection, number, http, wire, parsed)
             return
+        answer = self._answer(connection, wire, number, None)
         self._log_request(connection, number, http, path=http.path, wire=wire.name)
         if self._upstream is not None:
             await self._upstream.forward(connection, answer, wire, http, for_reply=False)
@@ -193,7 +200,8 @@ class Supplier:
         if due.faulted == 1:
             self._gate.clear()
             self.say("first-fault", t=t)
-        await self._pass_gate(connection)
+        if not self._gate.is_set():
+            await self._pass_gate(connection)
         answer = self._answer(connection, wire, number, due.step)
         if due.faulted:
             # Only here, the notes being taken: what is done before must not count as hours of the agent's time.
@@ -219,14 +227,12 @@ class Supplier:
 
     async def _pass_gate(self, connection: ClientConnection) -> None:
         """Wait until the parent has taken its notes; a client that lets go meanwhile gets nothing any more."""
-        if self._gate.is_set():
-            return
         waiting = [asyncio.ensure_future(each.wait()) for each in (self._gate, connection.gone)]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for each in waiting:
             each.cancel()
-        if not self._gate.is_set():
-            raise PeerGone
+        # Asked of the kernel: both may have come at once, and what kills us leaves no later look.
+        connection.check_peer()
 
     def _finish_healthy(self, due: Due, conversation: str) -> None:
         self._book.answered(due, conversation)
@@ -243,7 +249,7 @@ class Supplier:
             tool_calls=reply.calls,
             finish=reply.finish,
             usage_asked=request.usage_asked,
-            prompt_tokens=sum(len(each.text) for each in request.messages) // 4 + 1,
+            prompt_tokens=sum(map(len, map(_text, request.messages))) // 4 + 1,
         )
         try:
             if request.streaming:
@@ -363,7 +369,7 @@ def load_fault(spec: FaultSpec) -> Fault:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+    return int(text) if text is not None and _COUNT.fullmatch(text) else None
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -102,7 +102,7 @@ class SupplierSpec:
 
     def to_json(self) -> str:
         """Return the one JSON document that `from_json` reads."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "SupplierSpec":

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+_ascii = json.JSONEncoder().encode
+
 
 class WireLog:
     """Appends events, each with one unbuffered write, so that a SIGKILL never leaves half a line behind."""
@@ -28,8 +30,9 @@ class WireLog:
     def write(self, event: str, *, t: float | None = None, **facts: Any) -> float:
         """Append one event and return its `t`. Facts that are None are left out: absent stays absent."""
         moment = self.now() if t is None else t
-        line = {"t": moment, "event": event} | {key: value for key, value in facts.items() if value is not None}
-        os.write(self._file, json.dumps(line, ensure_ascii=True).encode() + b"\n")
+        line = {"t": moment, "event": event}
+        line |= {key: value for key, value in facts.items() if value is not None}
+        os.write(self._file, _ascii(line).encode() + b"\n")
         return moment
 
     def close(self) -> None:

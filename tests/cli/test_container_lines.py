@@ -69,7 +69,9 @@ def test_an_address_whose_interface_is_not_seen_has_no_firewall_line() -> None:
         DOCKER, reach="10.1.2.3", starts=None, listened=(("10.1.2.3", None),), connections=2, open_firewall=None
     )
     text = "\n".join(way_in(facts, "mine"))
-    assert 'reach = "10.1.2.3": we listened on 10.1.2.3; connections that\n    came in: 2.' in text
+    assert text.startswith(
+        '  Tried, with reach = "10.1.2.3": we listened on 10.1.2.3; connections that came\n    in: 2.\n'
+    )
     assert "    regcase serve --reach 10.1.2.3 --port 8765" in text
     assert "    docker run --rm" in text
     assert "firewall" not in text

@@ -1,4 +1,4 @@
-"""What counts as a retry, and what as the main conversation, in attempts of agents that make it hard to tell."""
+"""What counts as a retry, and what as the main conversation, in attempts that make it hard to tell."""
 
 from pathlib import Path
 
@@ -7,7 +7,9 @@ import pytest
 from pytest_regcase.case_files import load_case, seal_case
 from pytest_regcase.config import load_project
 from pytest_regcase.records.attempt import AttemptRecord
+from tests.conftest import REPOSITORY
 from tests.session.attempt_project import TIMING, AttemptProject, make_project
+from tests.session.test_compressed_time import make as make_compressed
 
 PARALLEL = Path(__file__).with_name("parallel_agent.py")
 HEALS = """\
@@ -79,3 +81,32 @@ def test_two_conversations_at_once_are_told_apart(tmp_path: Path) -> None:
         sent = [each for each in events if each["event"] == "sent" and each["request"] in side]
         assert [(each["from"], each["status"], each["text"]) for each in sent] == [("filler", 200, "OK")] * 4
     assert two.wire.faulted_requests == 3
+
+
+RUN_GOOD = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from pytest_regcase.demo.agent import main
+sys.exit(main())
+"""
+GOOD = ("python", "-m", "pytest_regcase.demo.agent")
+KILLED = "oom-killed-v1"
+
+
+def test_connects_to_a_dead_port_are_on_the_agents_clock(tmp_path: Path, clock_library: Path) -> None:
+    record = make_compressed(tmp_path, clock_library, GOOD, stop=20000, deadline=40000).run(KILLED)
+    assert (record.verdict, record.wire.time_scale) == ("recovered", 2000), record.says
+    assert (record.wire.retries, record.wire.refused_connects) == (2, 2)
+    # It paused for 0.25 and 0.5 s of its time between them: less than a thousandth of that in ours.
+    assert record.wire.stopped_seconds is not None
+    assert record.wire.stopped_seconds >= 0.75
+
+
+def test_connects_behind_pythons_back_are_not_observable(tmp_path: Path) -> None:
+    # Without its environment a Python notes nothing, as an agent in another language would.
+    command = ("python", "-E", "-c", RUN_GOOD, str(REPOSITORY), *TIMING)
+    record = make_project(tmp_path, command).run(KILLED)
+    assert (record.verdict, record.wire.delivered) == ("recovered", True), record.says
+    assert (record.wire.retries, record.wire.refused_connects) == (None, None)
+    unseen = [each.expectation for each in record.findings if each.status == "not-observable"]
+    assert unseen == ["max_retries"]

@@ -16,7 +16,7 @@ from pytest_regcase.rules.claim_plan import (
     risk_over_fixes,
     shown_risk,
 )
-from pytest_regcase.rules.comparison import boschloo_p, fisher_p
+from pytest_regcase.rules.comparison import boschloo_p, fisher_p, predictive_at_most
 from pytest_regcase.rules.plans import plan_for
 from tests.rules.attempt_samples import live
 
@@ -67,7 +67,10 @@ class TestPlan:
         # With a failure among the runs it is Fisher's number, from which on Boschloo's test holds for certain.
         assert plan.bounds[1] == fisher.bounds[1]
         assert boschloo_p(3, 10, 1, plan.bounds[1]) <= 0.05
-        assert claim_plan(settings(rule="fixed", comparison="bayes"), RULE, TWO_OF_20).bounds == (63,)
+        bayes = claim_plan(settings(rule="fixed", comparison="bayes", plan="allow-one"), RULE, TWO_OF_20)
+        assert bayes.bounds[0] == 63
+        assert predictive_at_most(2, 20, 1, bayes.bounds[1]) <= Decimal("0.05")
+        assert predictive_at_most(2, 20, 1, bayes.bounds[1] - 1) > Decimal("0.05")
 
     @pytest.mark.parametrize(
         "baseline",
@@ -102,6 +105,7 @@ class TestRisk:
     def test_a_share_is_shown_rounded_up(self) -> None:
         assert shown_risk("0.05") == "0.05"
         assert shown_risk("0.0001") == "0.0001"
+        assert shown_risk(".00001") == ".00001"
         assert shown_risk("0.00001") == "0.0001"
         assert shown_risk("0.030396355") == "0.0304"
 
@@ -143,6 +147,7 @@ class TestInForce:
         assert in_force(settings(), ZERO, rows, pass_over=False).result.outcome == "refuted"
         lenient = in_force(settings(), ZERO, rows, pass_over=True)
         assert (lenient.result.outcome, [row.run for row in lenient.clean]) == ("undecided", [1, 3])
+        assert list(lenient.counted) == [1, 2, 3]
 
     def test_a_number_counts_once_with_the_row_that_decides_it(self) -> None:
         rows = (*live("inconclusive", "clean"), *live("clean", session_id="s2"), *live("clean", session_id="s3"))

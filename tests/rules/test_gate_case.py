@@ -8,7 +8,7 @@ import pytest
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.words import AttemptVerdict, Profile
 from pytest_regcase.rules.gate import decide
-from pytest_regcase.rules.gate_inputs import CaseInputs
+from pytest_regcase.rules.gate_inputs import CaseInputs, PlannedCheck
 from tests.rules.attempt_samples import (
     FIXED_AT,
     SIMULATION,
@@ -16,8 +16,10 @@ from tests.rules.attempt_samples import (
     a_case,
     a_fix,
     a_quarantine,
+    an_attempt,
     case_inputs,
     control,
+    findings,
     gate_inputs,
     good_checks,
     live,
@@ -67,6 +69,15 @@ class TestChecks:
         bare = tuple(each.model_copy(update={"findings": ()}) for each in check.tries)
         found = of(case_inputs(checks=(control("finished"), check.model_copy(update={"tries": bare}))))
         assert found == {"check-broken": f"!{SIMULATION}: the expected recovery broken in 2 of 2 attempts"}
+
+    def test_every_expectation_that_broke_is_named_once(self) -> None:
+        broken = findings(["max_retries", "mark_failure"])
+        made = tuple(
+            an_attempt("not-recovered", SIMULATION, try_number=each, findings=broken) for each in range(2)
+        )
+        check = PlannedCheck(scenario=SIMULATION, kind="simulation", tries=made)
+        found = of(case_inputs(checks=(THRICE, check)))
+        assert found == {"check-broken": f"!{SIMULATION}: max_retries, mark_failure broken in 2 of 2 attempts"}
 
     def test_flaky(self) -> None:
         checks = (control("finished"), simulation("not-recovered", "recovered", "recovered"))
@@ -200,9 +211,10 @@ class TestClaims:
             " run with a lower number (independence = distinct)",
             "verifying": "fix 1 verifying: 1 of 29 clean live runs",
         }
-        assert of(claimed(rows))["identical-transcripts"] == (
-            "all clean live runs gave the same transcript; they may be one draw repeated"
-        )
+        assert of(claimed(rows)) == {
+            "identical-transcripts": "all clean live runs gave the same transcript; they may be one draw repeated",
+            "verifying": "fix 1 verifying: 3 of 29 clean live runs",
+        }
 
     def test_live_runs_that_proved_nothing(self) -> None:
         checks = (*good_checks(), live_run(1, "inconclusive"))

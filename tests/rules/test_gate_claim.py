@@ -89,6 +89,11 @@ class TestKind:
         assert (found.p_value, found.compared, found.bound) == (None, None, None)
         assert (found.clean, found.failures, found.refuted_by_run) == (20, 0, 21)
 
+    def test_one_clean_run_says_little_and_not_nothing(self) -> None:
+        found = claim(in_sessions(1), baseline=baseline(20, 200))
+        assert (found.bound, found.p_value) == ("0.9500", "0.9005")
+        assert claim(()).bound is None
+
     def test_what_proved_nothing_counts_against_the_claim(self) -> None:
         rows = live("inconclusive", *clean(11))
         assert claim(rows).bound == "0.3387"
@@ -110,6 +115,13 @@ class TestRule:
         enough = claim(in_sessions(68), **asked)
         assert (enough.kind, enough.settled, enough.lacks) == ("FIXED", True, ())
         assert enough.p_value == "0.0497"
+
+    def test_a_refuted_claim_lacks_nothing(self) -> None:
+        asked: dict[str, Any] = {"rule": "fixed", "baseline": baseline(2, 20)}
+        assert claim(live("clean", "recurred"), min_sessions=3, **asked).lacks == ()
+
+    def test_the_risk_over_all_fixes_is_that_of_the_rule_in_force(self) -> None:
+        assert claim((), rule="fixed", baseline=baseline(2, 20)).risk_over_fixes == "0.0008"
 
     @pytest.mark.parametrize("before", [None, baseline(0, 20), baseline(2, 20, population="sweep")])
     def test_fixed_is_never_settled_without_failures_to_compare_with(self, before: dict[str, Any] | None) -> None:
@@ -139,6 +151,9 @@ class TestRule:
         assert claim(with_transcripts(28, 1), observation=OUTPUT).settled
         assert claim(with_transcripts(29)).settled
         assert claim(with_transcripts(1), observation=OUTPUT).lacks == ()
+        assert claim(with_transcripts(2), observation=OUTPUT).lacks == (
+            "transcripts that differ: all 2 clean runs gave the same one",
+        )
         nothing_recorded = tuple(row.model_copy(update={"response_digest": None}) for row in in_sessions(29))
         assert not claim(nothing_recorded, observation=OUTPUT).settled
         assert claim(with_transcripts(29), observation=OUTPUT, independence="off").settled

@@ -66,6 +66,8 @@ class TestRecurrence:
             (["recurred", *clean(53)], None, 1, None),
             # What comes behind a settled claim is no part of it.
             ([*clean(31), "recurred"], 32, None, None),
+            (["inconclusive", *clean(30), "recurred"], 32, None, None),
+            (["inconclusive", *clean(29), "recurred"], None, 31, None),
             (["recurred", *clean(53), "recurred"], 55, None, None),
         ],
     )
@@ -75,7 +77,12 @@ class TestRecurrence:
         found = standing(live(*verdicts), plan="allow-one")
         assert (found.recurred_run, found.allowed_run, found.stopping_run) == (recurred, allowed, stopping)
 
+    def test_a_number_that_is_missing_is_a_hole_too(self) -> None:
+        assert standing(live(*clean(30), "recurred", first=2), "allow-one").recurred_run == 32
+        assert standing(live("clean", "recurred", first=2), "allow-one").recurred_run is None
+
     def test_a_closed_case_has_none_to_spare(self) -> None:
+        assert standing(live("recurred"), "allow-one", closed=True).recurred_run == 1
         assert standing(live("clean", "recurred"), "allow-one", closed=True).recurred_run == 2
         assert standing(live("recurred", *clean(53)), "allow-one", closed=True).recurred_run is None
         assert standing(live("clean", "recurred"), "zero", closed=True).recurred_run == 2
@@ -161,3 +168,16 @@ class TestScenario:
         assert found.inconclusive_now == (1,)
         open_case = live_standing(case_inputs(a_case(), checks=checks))
         assert open_case.inconclusive_now == (1, 3)
+        assert open_case.why_inconclusive == "the fault did not reach the agent"
+
+    def test_what_another_session_decided_is_not_asked_for(self) -> None:
+        found = standing(live("recurred", session_id="other"), checks=(live_run(1, "inconclusive"),))
+        assert found.inconclusive_now == ()
+
+    def test_the_plan_is_the_one_of_this_fix_and_baseline(self) -> None:
+        case = a_case(fix=(a_fix(2),), baseline={"failures": 2, "trials": 20, "kind": "fresh"})
+        fixed = live_standing(case_inputs(case, claims={"rule": "fixed"})).claim
+        spent = live_standing(case_inputs(case, claims={"attempts_spend": True})).claim
+        assert fixed is not None
+        assert spent is not None
+        assert (fixed.need, spent.need) == (68, 47)

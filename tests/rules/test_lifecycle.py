@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from pytest_regcase.records.case import Closed, RegressionCase, Reopened, Retired
-from pytest_regcase.rules.lifecycle import case_state, in_utc, is_retired, last_fix
+from pytest_regcase.rules.lifecycle import case_state, in_utc, is_closed, is_retired, last_fix
 from tests.rules.attempt_samples import FIXED_AT, a_case, a_fix
 
 
@@ -44,6 +44,7 @@ def later_fix(days: int) -> Any:
 def test_the_latest_record_gives_the_state(case: RegressionCase, state: str, when_it_recurred: str) -> None:
     assert case_state(case, recurred=False) == state
     assert case_state(case, recurred=True) == when_it_recurred
+    assert is_closed(case) is (state == "closed")
     assert not is_retired(case)
 
 

@@ -157,6 +157,12 @@ def test_allowing_a_failure_after_it_was_seen_is_refused() -> None:
     assert proven(declared, *DEFAULTS) is declared
 
 
+@pytest.mark.parametrize(("rate", "risk", "what"), [("1", "0.05", "max_failure_rate"), ("0.1", "1", "risk")])
+def test_a_plan_is_proven_only_for_a_rate_and_a_risk_that_can_be(rate: str, risk: str, what: str) -> None:
+    with pytest.raises(UsageRefused, match=rf"^Couldn't use {what} = "):
+        proven(Plan(name="half", bounds=(1,)), rate, risk)
+
+
 def test_a_plan_that_spends_exactly_its_risk_is_proven() -> None:
     plan = Plan(name="half", bounds=(1,))
     assert proven(plan, "0.5", "0.5") is plan

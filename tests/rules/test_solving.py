@@ -36,6 +36,7 @@ def test_a_search_of_a_million_asks_a_few_dozen_times() -> None:
         return runs >= 10**6
 
     assert smallest_runs(1, holds) == 10**6
+    assert asked[:6] == [1, 2, 4, 8, 16, 32]
     assert len(asked) <= 41
 
 

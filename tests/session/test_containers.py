@@ -83,7 +83,7 @@ def test_the_firewall_is_opened_by_what_is_installed(
     tmp_path: Path, fake_docker: FakeDocker, monkeypatch: pytest.MonkeyPatch, program: str, fix: str
 ) -> None:
     fake_docker.says(ps=(0, "", ""))
-    monkeypatch.setattr(containers.shutil, "which", lambda name: name if name == program else None)
+    monkeypatch.setattr("shutil.which", lambda name: name if name == program else None)
     monkeypatch.setattr(containers, "interface_of", {"127.0.0.1": "lo", "127.0.0.2": "lo0"}.get)
     found = facts_of(project_of(tmp_path, "true", reach="127.0.0.2"))
     assert found is not None

@@ -105,6 +105,12 @@ def test_a_conversation_that_starts_anew_is_the_main_one_if_it_asks_the_same() -
     assert main.place(request(system, user("Fix  it.\n")), BASH) == "main"
 
 
+def test_what_begins_as_the_main_one_and_says_more_is_main() -> None:
+    main = recorded()
+    main.place(request(), BASH)
+    assert main.place(request(user(), user("I ran cat a: old")), BASH) == "main"
+
+
 def test_a_prompt_that_changes_in_mid_conversation_stays_main() -> None:
     main = recorded()
     main.place(request(), BASH)

@@ -1,4 +1,3 @@
-
 from pytest_regcase.supplier.kept_replies import KeptReplies, as_it_came
 from pytest_regcase.supplier.protocol import Call, Message, ModelRequest, Refusal
 from tests.supplier.requests import got, request, user

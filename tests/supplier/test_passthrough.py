@@ -277,3 +277,19 @@ def test_what_an_upstream_keeps_itself_is_left_to_it(tmp_path: Path, upstream: U
         facts = wire_facts(serving.stop(), declares=None, ended_by_us_at=None, last_step=None)
     assert all(b"previous_response_id" in each for each in upstream.requests)
     assert (facts.requests, facts.side_calls, facts.upstream_failures) == (2, 0, ())
+
+
+def test_a_header_that_gives_the_key_back_is_not_handed_on(
+    tmp_path: Path, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGCASE_TEST_KEY", "sk-real")
+    body = b"".join(OpenAIChat().render(reply("first"), False))
+    head = f"HTTP/1.1 200 OK\r\nX-Echo: key sk-real\r\nX-Kept: yes\r\nContent-Length: {len(body)}\r\n\r\n"
+    upstream.answers = [lambda connection: connection.sendall(head.encode() + body)]
+    with (
+        Serving(tmp_path, env_key="REGCASE_TEST_KEY", **passing(upstream)) as serving,
+        serving.client() as client,
+    ):
+        headers = client.chat(ASK).headers
+    assert headers["x-kept"] == "yes"
+    assert "x-echo" not in headers

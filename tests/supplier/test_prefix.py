@@ -7,8 +7,10 @@ from pytest_regcase.supplier.prefix import (
     GivenReply,
     RecordedResult,
     departures,
-    differences,
+    forgotten_steps,
     missing_tools,
+    no_longer_shown,
+    other_results,
     other_tools,
 )
 from pytest_regcase.supplier.protocol import Call
@@ -56,9 +58,15 @@ def test_trimmed_history_is_a_difference_only() -> None:
     trimmed = request(user(), said("c2"), got("c2"))
     replies = [given(1, "c1"), given(2, "c2")]
     assert departures(trimmed, replies) == ()
-    assert differences(trimmed, replies) == (
-        Difference("forgotten-step", "the request no longer shows the calls of step 1"),
-    )
+    assert forgotten_steps(trimmed, replies) == (1,)
+    assert no_longer_shown(1) == Difference("forgotten-step", "the request no longer shows the calls of step 1")
+
+
+def test_a_step_of_which_one_call_is_gone_is_forgotten_and_the_last_step_never() -> None:
+    replies = [given(1, "a", "b"), given(2, "c"), given(3, "d")]
+    assert forgotten_steps(request(user(), said("a", "c"), got("c")), replies) == (1,)
+    assert forgotten_steps(request(user(), said("b", "a", "c", "d")), replies) == ()
+    assert forgotten_steps(request(), []) == ()
 
 
 def test_tools_that_are_not_offered_are_named_with_what_is() -> None:
@@ -79,12 +87,12 @@ def test_tools_that_are_not_offered_are_named_with_what_is() -> None:
 )
 def test_a_recorded_output_inside_a_template_is_equal(sent: str) -> None:
     recorded = (RecordedResult("c1", ('a\n"b" ä\n',)),)
-    assert differences(request(user(), said("c1"), got("c1", sent)), [given(1, "c1", results=recorded)]) == ()
+    assert other_results(request(user(), said("c1"), got("c1", sent)), [given(1, "c1", results=recorded)]) == ()
 
 
 def test_another_result_is_noted() -> None:
     recorded = (RecordedResult("c1", ("old",)),)
-    (note,) = differences(request(user(), said("c1"), got("c1", "fresh")), [given(1, "c1", results=recorded)])
+    (note,) = other_results(request(user(), said("c1"), got("c1", "fresh")), [given(1, "c1", results=recorded)])
     assert note == Difference("tool-result", "the result of call c1 (step 1) differs from the recorded one")
 
 
@@ -106,5 +114,5 @@ def test_tools_that_came_or_went_are_noted(tools: tuple[str, ...], says: str | N
 def test_results_without_recorded_ids_are_matched_by_order() -> None:
     recorded = (RecordedResult(None, ("one",)), RecordedResult(None, ("two",)))
     reply = given(1, "a", "b", results=recorded)
-    assert differences(request(user(), said("a", "b"), got("a", "one"), got("b", "two")), [reply]) == ()
-    assert len(differences(request(user(), said("a", "b"), got("a", "two"), got("b", "one")), [reply])) == 2
+    assert other_results(request(user(), said("a", "b"), got("a", "one"), got("b", "two")), [reply]) == ()
+    assert len(other_results(request(user(), said("a", "b"), got("a", "two"), got("b", "one")), [reply])) == 2

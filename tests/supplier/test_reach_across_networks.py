@@ -92,13 +92,12 @@ def test_with_docker_the_bridges_gateway_is_the_way_in(
         assert serving.stop()[0]["beside_loopback"] == [other.our_address]
 
 
-def test_an_agent_there_goes_through_its_simulations(tmp_path: Path, other: OtherNetwork) -> None:
+def test_an_agent_there_goes_through_a_simulation(tmp_path: Path, other: OtherNetwork) -> None:
     made = make_project(tmp_path, [*other.enter, sys.executable, "-m", "pytest_regcase.demo.agent", *TIMING])
     pyproject = tmp_path / "pyproject.toml"
     text = pyproject.read_text().replace("{openai_base_url}", "{openai_base_url_container}")
     pyproject.write_text(f'{text}\n[tool.regcase.supplier]\nreach = "{other.our_address}"\n')
     made = replace(made, project=load_project(tmp_path))
-    assert made.run("control").verdict == "finished"
     killed = made.run("oom-killed-v1")
     assert (killed.verdict, killed.wire.delivered) == ("recovered", True)
 
@@ -155,6 +154,7 @@ revision_paths = ["pyproject.toml"]
     return load_project(root)
 
 
+@pytest.mark.slow
 def test_a_container_reaches_us_and_is_removed_or_named(tmp_path: Path, image: str) -> None:
     for folder, cleanup in (("left", ""), ("clean", 'cleanup = ["docker", "rm", "--force", "{attempt_label}"]')):
         (tmp_path / folder).mkdir()

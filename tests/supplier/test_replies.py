@@ -110,6 +110,20 @@ def test_after_the_first_fault_a_fresh_start_is_noted_and_not_off_the_prefix() -
     assert "does not echo" in due.differs[0].says
 
 
+def test_a_forgotten_step_is_told_once() -> None:
+    lines = tuple(assistant(step, call(f"c{step}")) for step in range(1, 5))
+    book = ReplyBook(spec(lines=lines, failing_step=5))
+    trimmed = [request(user(), said(f"c{step}"), got(f"c{step}")) for step in range(1, 5)]
+    dues = [take(book, each) for each in (STEP_1, *trimmed)]
+    assert [[each.says for each in due.differs] for due in dues] == [
+        [],
+        [],
+        ["the request no longer shows the calls of step 1"],
+        ["the request no longer shows the calls of step 2"],
+        ["the request no longer shows the calls of step 3"],
+    ]
+
+
 def test_side_calls_never_advance_the_step() -> None:
     book = ReplyBook(spec(fault=fault("no_answer", at_step=3)))
     title = request(user("Title?"), tools=())

@@ -86,3 +86,11 @@ def test_no_header_and_no_key_is_in_any_file(tmp_path: Path, monkeypatch: pytest
         text = file.read_text()
         for secret in ("sk-of-the-agent", "sk-ant-of-", "sk-of-the-upstream", "c00kie", "what-a-header-says"):
             assert secret not in text, f"{secret} in {file.name}"
+
+
+def test_nobody_else_on_the_machine_can_read_the_token(tmp_path: Path) -> None:
+    with Serving(tmp_path) as serving:
+        token = serving.process.spec.token
+    holding = [each for each in tmp_path.iterdir() if token in each.read_text()]
+    assert [each.name for each in holding] == ["supplier.json"]
+    assert holding[0].stat().st_mode & 0o077 == 0

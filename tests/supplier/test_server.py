@@ -1,5 +1,8 @@
 import json
 import os
+import signal
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -232,3 +235,51 @@ def test_the_child_loads_no_records_and_no_pydantic() -> None:
     # -S would hide the installation; a coverage or pytest hook in the environment may not load anything here.
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("resets", [False, True])
+def test_who_lets_go_as_the_fault_is_let_go_did_not_meet_the_kill(tmp_path: Path, resets: bool) -> None:
+    kill = fault("process_killed", at_step=1)
+    with Serving(tmp_path, proceeds=False, fault=kill) as serving:
+        client = serving.client()
+        client.ask(ASK)
+        serving.wait_said("first-fault")
+        # Both are there when it looks again.
+        os.kill(serving.process._child.pid, signal.SIGSTOP)
+        if resets:
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.socket.close()
+        serving.process.proceed()
+        os.kill(serving.process._child.pid, signal.SIGCONT)
+        serving.wait_logged("closed")
+        events = serving.stop()
+    assert not any(each["event"] == "killed" for each in events)
+    (closed,) = [each for each in events if each["event"] == "closed"]
+    assert (closed["by"], closed["how"]) == ("peer", "rst" if resets else "fin")
+
+
+@pytest.mark.parametrize("path", ["/models", "/chat/completions", "/nothing"])
+def test_an_answer_to_head_is_a_head_alone(tmp_path: Path, path: str) -> None:
+    with Serving(tmp_path, lines=TWO_STEPS) as serving, serving.client() as client:
+        client.socket.sendall(f"HEAD {client.path}{path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        client.socket.shutdown(socket.SHUT_WR)
+        raw = client.rest()
+    head, _, body = raw.partition(b"\r\n\r\n")
+    assert b"Content-Length: " in head
+    assert body == b""
+
+
+def test_a_retry_count_that_is_none_is_passed_over(tmp_path: Path) -> None:
+    with Serving(tmp_path, lines=TWO_STEPS) as serving, serving.client() as client:
+        answer = client.chat(ASK, headers=f"x-stainless-retry-count: {'9' * 5000}\r\n")
+    assert answer.status == 200
+
+
+def test_a_connection_that_was_slowed_down_while_a_request_was_held_goes_on(tmp_path: Path) -> None:
+    late = fault("slow_answer", at_step=1, lasts=1, settings={"seconds": 0.3})
+    long = [{"role": "user", "content": "x" * 3_000_000}]
+    with Serving(tmp_path, fault=late) as serving, serving.client() as client:
+        client.ask(ASK)
+        client.ask(long)
+        assert client.response().status == 200
+        assert client.response().status == 200

@@ -19,6 +19,7 @@ from pytest_regcase.supplier.protocol import (
 )
 from pytest_regcase.supplier.wires.openai_errors import error_object
 from pytest_regcase.supplier.wires.reading import (
+    Reader,
     error_word,
     flat,
     json_object,
@@ -53,6 +54,9 @@ class OpenAIChat:
     request_id_header: ClassVar[str] = "x-request-id"
     clients_add_version: ClassVar[bool] = False
 
+    def __init__(self) -> None:
+        self._reader = Reader(_read_message)
+
     def parse(self, request: HttpRequest) -> ModelRequest | Refusal | PlainAnswer:
         """Read a request; a malformed one is refused as the real API does."""
         wanted = "POST" if request.path == _COMPLETIONS else "GET"
@@ -64,7 +68,7 @@ class OpenAIChat:
                 " (HINT: Perhaps you meant to use a different HTTP method?)",
             )
         if request.path == _COMPLETIONS:
-            return _parse_completion(request.body)
+            return _parse_completion(request.body, self._reader)
         if request.path == _MODELS:
             return PlainAnswer(as_json({"object": "list", "data": [_model("regcase")]}))
         return PlainAnswer(as_json(_model(request.path.rpartition("/")[2])))
@@ -138,7 +142,7 @@ class OpenAIChat:
         return (("authorization", f"Bearer {key}"),)
 
 
-def _parse_completion(body: bytes) -> ModelRequest | Refusal:
+def _parse_completion(body: bytes, reader: Reader[Message]) -> ModelRequest | Refusal:
     data = json_object(body)
     if data is None:
         return Refusal(400, "bad_json")
@@ -147,7 +151,7 @@ def _parse_completion(body: bytes) -> ModelRequest | Refusal:
     messages = data.get("messages")
     if messages is None:
         return Refusal(400, "no_messages")
-    if not isinstance(messages, list) or not messages or not all(isinstance(each, dict) for each in messages):
+    if not isinstance(messages, list) or {*map(type, messages)} != {dict}:
         return Refusal(
             400, "bad_messages", "Invalid 'messages': expected a non-empty array of objects, each with a role."
         )
@@ -156,7 +160,7 @@ def _parse_completion(body: bytes) -> ModelRequest | Refusal:
         wire=OpenAIChat.name,
         model=data["model"],
         streaming=data.get("stream") is True,
-        messages=tuple(_read_message(each) for each in messages),
+        messages=reader.read(messages),
         tools=tuple(each for each in names if each is not None),
         usage_asked=member(data, "stream_options").get("include_usage") is True,
     )
@@ -164,18 +168,23 @@ def _parse_completion(body: bytes) -> ModelRequest | Refusal:
 
 def _read_message(message: Mapping[str, Any]) -> Message:
     return Message(
-        role=str(message.get("role", "")),
-        text=flat(message.get("content")),
-        tool_calls=_read_calls(message.get("tool_calls")),
-        tool_call_id=text_or_none(message.get("tool_call_id")),
+        str(message.get("role", "")),
+        flat(message.get("content")),
+        _read_calls(message.get("tool_calls")),
+        text_or_none(message.get("tool_call_id")),
     )
 
 
 def _read_calls(calls: Any) -> tuple[Call, ...]:
+    if not calls:
+        return ()
+    # Lists, not generators, here and below: this runs for every message of every request.
     return tuple(
-        Call(text_or_none(each.get("id")), str(function.get("name", "")), str(function.get("arguments", "")))
-        for each in objects(calls)
-        if isinstance(function := each.get("function"), dict)
+        [
+            Call(text_or_none(each.get("id")), str(function.get("name", "")), str(function.get("arguments", "")))
+            for each in objects(calls)
+            if isinstance(function := each.get("function"), dict)
+        ]
     )
 
 

@@ -5,11 +5,37 @@ Knows no protocol. Standard library only, since the supplier's child process imp
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
 
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 """Those of server-sent events; what else ends a line elsewhere may stand inside a JSON text."""
+
+
+_Read = TypeVar("_Read")
+
+
+class Reader(Generic[_Read]):
+    """Reads lists of JSON objects, and of each list only what the one before did not begin with.
+
+    Agents send the whole conversation with every request: read anew each time, a run would cost the square of its
+    length. Two objects that are equal in JSON must read alike.
+    """
+
+    def __init__(self, read: Callable[[dict[str, Any]], _Read]) -> None:
+        self._read_one = read
+        # One tuple, set at once: a wire may be asked by several threads.
+        self._last: tuple[list[dict[str, Any]], tuple[_Read, ...]] = ([], ())
+
+    def read(self, given: list[dict[str, Any]]) -> tuple[_Read, ...]:
+        """Return what was read of each object."""
+        before, known = self._last
+        same = len(before)
+        if given[:same] != before:
+            same = next(at for at, one in enumerate(before) if given[at : at + 1] != [one])
+        found = (*known[:same], *[self._read_one(each) for each in given[same:]])
+        self._last = given, found
+        return found
 
 
 def json_object(body: bytes | str) -> dict[str, Any] | None:

@@ -10,11 +10,12 @@ from typing import Any
 from pytest_regcase.supplier.protocol import Reply
 
 _PIECE_CHARACTERS = 24
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def as_json(value: Any) -> bytes:
     """Return `value` as compact JSON; ASCII only, so that no text can break a line of a stream."""
-    return json.dumps(value, separators=(",", ":")).encode()
+    return _compact(value).encode()
 
 
 def event(data: Any, name: str | None = None) -> bytes:

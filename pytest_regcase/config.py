@@ -77,7 +77,7 @@ def _is_a_base_url(value: str) -> str:
     return value
 
 
-PositiveSeconds = Annotated[float, Field(gt=0)]
+PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ConfirmRuns = Annotated[int, BeforeValidator(_is_a_number_of_runs), Field(ge=1, le=MOST_CONFIRM_RUNS)]
 
 
@@ -115,7 +115,7 @@ class AgentConfig(Record):
     revision_paths: Many[str] = ()
     model: str | None = None
     closing_reply: ClosingReply | None = None
-    time_scale: Annotated[float, Field(ge=1)] = 1
+    time_scale: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1
     """How many times as fast the agent's clock runs from the fault on; never in live attempts."""
     wrapper: Many[str] = ()
     cleanup: Many[str] = ()

@@ -250,8 +250,8 @@ def test_a_rate_that_no_number_of_runs_can_meet_is_an_error(
 @pytest.mark.parametrize("url", ["https://me:hidden@api.example/v1", "https://api.example/v1?key=hidden"])
 def test_a_base_url_with_what_is_not_sent_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
     assert problems(tmp_path, f'[tool.regcase.upstream]\nbase_url = "{url}"\n') == [
-        "pyproject.toml:2: tool.regcase.upstream.base_url: it holds a user name, a query or a fragment, which are not"
-        " sent; allowed: scheme, host, port and path, and the name of the key's variable in api_key_env"
+        "pyproject.toml:2: tool.regcase.upstream.base_url: it holds a user name, a query or a fragment, which are"
+        " not sent; allowed: scheme, host, port and path, and the name of the key's variable in api_key_env"
     ]
 
 
@@ -264,5 +264,6 @@ def test_a_base_url_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
 
 @pytest.mark.parametrize("key", ["time_scale", "deadline_seconds", "cap_seconds"])
 def test_an_endless_number_is_refused(tmp_path: Path, key: str) -> None:
-    (problem,) = problems(tmp_path, f'[tool.regcase.agents.a]\ncommand = ["x"]\n{key} = inf\n')
-    assert problem.startswith(f"pyproject.toml:3: tool.regcase.agents.a.{key}: ")
+    assert problems(tmp_path, f'[tool.regcase.agents.a]\ncommand = ["x"]\n{key} = inf\n') == [
+        f"pyproject.toml:3: tool.regcase.agents.a.{key} = Infinity; allowed: Input should be a finite number"
+    ]

@@ -1,7 +1,7 @@
 """`regcase budget`: prints how often each case may fail by chance so that a suite stays green. Decides nothing."""
 
 import json
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +16,8 @@ RISK = "0.05"
 """Of a false claim that a case keeps its budget."""
 AFFORDABLE_RUNS = 1000
 """Clean runs of one case; above it a budget cannot be shown case by case."""
+_DIGITS = 130
+"""As many as the chances of a suite are computed in."""
 _FLAKE_BUDGET = "0.01"
 """The default of `flake_budget` in [tool.regcase]."""
 _SUPPOSED_CORRELATION = "0.2"
@@ -63,7 +65,7 @@ def budget(cases: int, false_red: str, reruns: int, correlation: str, as_json: b
             "false_red": false_red,
             "reruns": reruns,
             "correlation": correlation,
-            "green_probability": _three_digits(green, ROUND_HALF_EVEN),
+            "green_probability": _likely(green),
             "clean_reruns": runs,
             "warnings": warnings,
         }
@@ -139,3 +141,10 @@ def _warnings(allowed: Decimal, runs: int, cases: int, reruns: int, correlation:
 
 def _three_digits(value: Decimal, rounding: str) -> str:
     return f"{value.quantize(Decimal(1).scaleb(value.adjusted() - 2), rounding=rounding):f}"
+
+
+def _likely(chance: Decimal) -> str:
+    """Three digits; what is not certain is not printed as 1."""
+    text = _three_digits(chance, ROUND_HALF_EVEN)
+    with localcontext(prec=_DIGITS):
+        return text if Decimal(text) < 1 else str(1 - Decimal(_three_digits(1 - chance, ROUND_HALF_EVEN)))

@@ -3,9 +3,12 @@
 Knows click and text; what a number means is for the rules to say. What no number can be is refused at once.
 """
 
+import re
 from decimal import Decimal, InvalidOperation
 
 import click
+
+_NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]*([eE][+-]?[0-9]+)?")
 
 
 class Share(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -68,8 +71,11 @@ class Counts(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 def _decimal(value: object) -> Decimal | None:
+    text = str(value)
+    if not _NUMBER.fullmatch(text):  # Decimal also reads 0.1_0, the digits of other scripts, and spaces around
+        return None
     try:
-        number = Decimal(str(value))
+        number = Decimal(text)
     except InvalidOperation:
         return None
     return number if number.is_finite() else None

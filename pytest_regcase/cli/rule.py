@@ -14,6 +14,7 @@ from pytest_regcase.errors import UsageRefused
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pytest_regcase.records.case import Baseline
     from pytest_regcase.rules.claims import Requirement
     from pytest_regcase.rules.operating import Operating
     from pytest_regcase.rules.sequential import Plan
@@ -77,23 +78,27 @@ def rule(
             f"Couldn't plan for {plan.bounds[0]} runs: nobody makes so many.\n"
             "Give a higher --rate, or a higher --risk."
         )
+    before = (
+        None
+        if baseline is None
+        else Baseline(failures=baseline[0], trials=baseline[1], kind=_kind_of(baseline[1]))
+    )
     needs = requirement(
         rate,
         risk,
-        baseline=None
-        if baseline is None
-        else Baseline(failures=baseline[0], trials=baseline[1], kind=_kind_of(baseline[1])),
+        baseline=before,
         for_rate=None if plan.name == "zero" else plan.bounds[0],
     )
+    claim = _claim(plan, risk, before)
     rates = (float(Decimal(of) * Decimal(rate)) for of in _SHOWN_RATES)
     shown = curve(plan, [each for each in rates if each < 1])
     cost = _Cost(cost_per_run, minutes_per_run, jobs)
     if as_json:
-        click.echo(json.dumps(_document(plan, rate, risk, needs, shown, cost), indent=2))
+        click.echo(json.dumps(_document(plan, rate, risk, needs, claim, shown, cost), indent=2))
         return
-    lines = [*_says(plan, rate, risk, baseline, needs, shown), *cost.lines(needs), "", *_table(shown)]
+    lines = [*_says(plan, rate, risk, baseline, needs, claim, shown), *cost.lines(needs), "", *_table(shown)]
     click.echo("\n".join(lines))
-    if plot or sys.stdout.isatty():
+    if plot or (sys.stdout is not None and sys.stdout.isatty()):  # None: it was closed before we began
         from pytest_regcase.cli.curve_plot import as_ascii, curve_plot
 
         top = min(1.0, _PLOTTED_TO * float(rate))
@@ -105,7 +110,7 @@ def rule(
 
 def _can_be_shown(text: str) -> bool:
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         return False
     return True
@@ -146,7 +151,13 @@ class _Cost:
 
 
 def _document(
-    plan: "Plan", rate: str, risk: str, needs: "Requirement", shown: "Sequence[Operating]", cost: _Cost
+    plan: "Plan",
+    rate: str,
+    risk: str,
+    needs: "Requirement",
+    claim: Literal["FIXED", "BOUNDED"],
+    shown: "Sequence[Operating]",
+    cost: _Cost,
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
         "schema": 1,
@@ -155,7 +166,7 @@ def _document(
         "for_comparison": needs.for_comparison,
         "fixed": needs.fixed,
         "bound": _bound(plan, rate, risk),
-        "claim": _claim(needs),
+        "claim": claim,
         "plan": plan.name,
         "risk": risk,
         "expected_runs": {_plain(each.rate): round(each.expected_runs, 1) for each in shown},
@@ -166,8 +177,14 @@ def _document(
     return {key: value for key, value in document.items() if value is not None}
 
 
-def _claim(needs: "Requirement") -> str:
-    return "FIXED" if needs.fixed is not None and needs.fixed <= needs.clean_reruns else "BOUNDED"
+def _claim(plan: "Plan", risk: str, baseline: "Baseline | None") -> Literal["FIXED", "BOUNDED"]:
+    """What an accepted case may claim, with whatever number of failures the plan accepted it."""
+    from pytest_regcase.rules.claims import fails_less
+
+    if baseline is None or not baseline.failures:
+        return "BOUNDED"
+    fixed = all(fails_less(baseline, failures, runs, risk) for failures, runs in enumerate(plan.bounds))
+    return "FIXED" if fixed else "BOUNDED"
 
 
 def _bound(plan: "Plan", rate: str, risk: str) -> str:
@@ -187,18 +204,19 @@ def _says(
     risk: str,
     baseline: tuple[int, int] | None,
     needs: "Requirement",
+    claim: Literal["FIXED", "BOUNDED"],
     shown: "Sequence[Operating]",
 ) -> "Iterator[str]":
-    from pytest_regcase.rules.exact import percent
+    from pytest_regcase.rules.exact import confidence, percent
 
     yield wrapped(f"{_runs(plan)}: failure rate below {percent(rate)}, at risk {percent(risk)}.", first="")
     for formula in needs.formulas if plan.name == "zero" else (_formula(plan, rate, risk), *needs.formulas):
         yield labelled("formula", formula)
     compared = f"fails less than {baseline[0]} of {baseline[1]} did" if baseline else ""
     bound = _bound(plan, rate, risk)
-    proved = f"{_claim(needs)}: below {percent(rate)}" + (f", at most {percent(bound)}" if bound != rate else "")
-    proved += f" ({percent(1 - Decimal(risk))} confidence)"
-    if _claim(needs) == "FIXED":
+    proved = f"{claim}: below {percent(rate)}" + (f", at most {percent(bound)}" if bound != rate else "")
+    proved += f" ({confidence(risk)} confidence)"
+    if claim == "FIXED":
         yield labelled("proves", f"{proved}, and it {compared}")
         yield labelled("does not", "show why: a new model or a quieter supplier lowers a failure rate as well")
     else:
@@ -209,7 +227,7 @@ def _says(
             f"show that anything changed: what fails {percent(_plain(a_fifth.rate))} of the time passes"
             f" {_share(a_fifth.accept)} of the time with no fix at all",
         )
-    if needs.fixed is not None and _claim(needs) != "FIXED":
+    if needs.fixed is not None and claim != "FIXED":
         yield labelled("FIXED", f"takes {needs.fixed} clean runs: below {percent(rate)}, and {compared}")
     for warning in needs.warnings:
         yield labelled("warning", warning)

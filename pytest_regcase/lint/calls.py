@@ -17,11 +17,13 @@ _ABSOLUTE = re.compile(
     _BEFORE + r"(?:/+(?![A-Za-z][\w-]*>)[\w.~$@+%{*?\[-](?<!\*)[^\s\"'`;|&<>(){}\[\],:\\]*"
     # The root alone, or all that is in it: told from a division and from a comment by what follows.
     r"|/+\*?(?=$|[\"'`;|&)]|\s+(?:[-&;|>]|$)))"
+    r"|(?<=\s-[a-zA-Z] )/+(?=\s)|(?<=chroot )/+(?=\s)"
 )
 _RELATIVE = re.compile(r"(?<![\w./@+~$-])[\w./@+-]*\.\.(?:/[\w./@+*-]*|(?![\w.]))")
 _HOME = re.compile(
     r"(?<![\w)\]}~/.])~[a-z_][\w-]*/[^\s\"'`;|&<>()]*"
     r"|(?<![\w)\]}~/.])~(?:/[^\s\"'`;|&<>()]*|(?=[\s\"'`;|&)]|$))"
+    r"|(?<![\w./$-])cd(?=\s*(?:$|[;&|\n]|-\s*(?:$|[;&|\n])))|\bdirname\s+[\"']?(?:\$\{?PWD\b\}?|\$\(pwd\)|`pwd`)"
     r"|\$\{?(?:HOME|OLDPWD|TMPDIR|TEMP|TMP|XDG_\w+)\b\}?[^\s\"'`;|&<>()]*"
     r"|\bexpanduser\b|\bPath\.home\b|\bgettempdir\b|\bmktemp\b|\btempfile\.\w+"
     r"|\benviron\b.{0,6}[\"'](?:HOME|TMPDIR)[\"']"
@@ -46,7 +48,9 @@ _DESTRUCTIVE = re.compile(
 _UNSHOWN = re.compile(
     r"(?<![\w./-])(?:eval|base64|xxd|uudecode)(?![\w./-])"
     r"|\|\s*(?:sudo\s+)?(?:/\S{0,100}/)?(?:ba|z|da|k)?sh\b|\|\s*(?:/\S{0,100}/)?(?:python3?|perl|ruby|node)\b"
-    r"|\b(?:b64decode|fromhex|exec|compile|__import__)\s*\("
+    r"|\b(?:b64decode|fromhex|exec|compile|chr|__import__)\s*\("
+    # Escapes and a separator of one's own: what the shell makes of them stands nowhere.
+    r"|\$'[^'\n]*\\[xuU0-7]|\bprintf\s[^|;&\n]{0,100}\\(?:x[0-9a-fA-F]|[0-7]{2})|(?<![\w$])IFS="
 )
 _LONGEST_SHOWN = 80
 

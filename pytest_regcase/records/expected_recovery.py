@@ -9,7 +9,7 @@ from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.words import Expectation, HypothesisClass
 
 Retries = Annotated[int, Field(ge=0, le=10_000)]
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Tightening(Record):

@@ -7,13 +7,13 @@ without xdist.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Literal
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.decision import CaseResult, Claim, GateDecision, Reason, ScenarioResult
 from pytest_regcase.reporters.layout import BOLD, GREEN, RED, YELLOW, painted, wrapped
 from pytest_regcase.reporters.next_steps import next_steps
+from pytest_regcase.rules.exact import percent
 from pytest_regcase.rules.gate import SEEN_TO_BE_WRONG
 
 Result = Literal["passed", "broken", "flaky", "inconclusive", "not-run", "counted"]
@@ -216,18 +216,18 @@ def _claim(case_id: str, claim: Claim) -> Iterator[str]:
     for each in claim.lacks:
         yield f"not there yet: {each}"
     if claim.would_pass_unchanged is not None:
-        percent = float(claim.would_pass_unchanged) * 100
-        yield f"if nothing had changed, {claim.need} clean runs would still happen {percent:.2g} % of the time"
+        often = percent(claim.would_pass_unchanged)
+        yield f"if nothing had changed, {claim.need} clean runs would still happen {often} of the time"
     if claim.risk_over_fixes is not None:
         one = "this fix" if claim.fix_number == 1 else f"one of {claim.fix_number} fixes"
-        yield f"risk that {one} passes by luck: {_percent(claim.risk_over_fixes)}"
+        yield f"risk that {one} passes by luck: {percent(claim.risk_over_fixes)}"
     for each in claim.warnings:
         yield f"note: {each}"
 
 
 def _claimed(claim: Claim) -> Iterator[str]:
     """The word for what is shown so far, and the bound that goes with it."""
-    below = f"failure rate below {_percent(claim.max_rate)}, upper bound {claim.bound}"
+    below = f"failure rate below {percent(claim.max_rate)}, upper bound {claim.bound}"
     if claim.kind == "BOUNDED":
         yield f"BOUNDED: {below}"
     elif claim.kind == "FIXED":
@@ -238,11 +238,6 @@ def _claimed(claim: Claim) -> Iterator[str]:
     if claim.bound is not None and claim.kind not in ("BOUNDED", "FIXED"):
         worst = ", what proved nothing taken as failed" if claim.missing else ""
         yield f"upper bound so far, at this look only{worst}: {claim.bound}"
-
-
-def _percent(rate: str) -> str:
-    """Return a decimal string as percent: "0.10" is "10 %"."""
-    return f"{(Decimal(rate) * 100).normalize():f} %"
 
 
 def _quarantined(decision: GateDecision, width: int) -> list[str]:

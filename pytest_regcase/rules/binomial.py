@@ -1,34 +1,27 @@
-"""The binomial distribution: tails, exact one-sided bounds, and how a bound is printed.
+"""The binomial distribution: exact one-sided bounds, how one is printed, and what rates are like beforehand.
 
 Knows counts and proportions. scipy is imported inside the branches that need it. Source: Clopper and Pearson 1934;
 with no failure the bound is the closed form 1 - risk^(1/n).
 """
 
-import math
-from decimal import ROUND_CEILING, Decimal, localcontext
-from fractions import Fraction
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.rules.exact import Exact, as_decimal, proportion
 
+Prior = tuple[Exact, Exact]
+"""The two shape parameters of a beta distribution, as decimal strings."""
+
+POPULATION_PRIOR: Prior = ("0.05", "0.5")
+"""What failure rates of tests look like before anything is known of one: most nearly 0, some nearly 1.
+
+LUCI's prior for first attempts. Of the usual ones it is the only one under which a comparison keeps a risk of 5 %:
+the uniform prior reaches 9.8 %, Jeffreys' 6.7 % (statistics page, section 1).
+"""
+
 _DIGITS = 50
-_NOISE = Decimal("1e-12")
-"""What lies behind the twelfth decimal is arithmetic and none of a bound."""
-
-
-def probability_at_most(failures: int, attempts: int, rate: float) -> float:
-    """Return P(X <= `failures`) for `attempts` independent attempts that each fail with probability `rate`.
-
-    Raises:
-        ValueError: a rate outside 0 to 1, or a negative number of attempts.
-    """
-    if not 0 <= rate <= 1 or attempts < 0:
-        raise ValueError(f"no binomial distribution has {attempts} attempts with rate {rate}")
-    if failures < 0:
-        return 0.0
-    from scipy.special import bdtr
-
-    return float(bdtr(min(failures, attempts), attempts, rate))
+_SETTLED = Context(prec=12)
+"""What lies behind the twelfth digit is arithmetic and none of a bound."""
 
 
 def rules_out(failures: int, attempts: int, max_rate: Exact, risk: Exact) -> bool:
@@ -43,8 +36,15 @@ def rules_out(failures: int, attempts: int, max_rate: Exact, risk: Exact) -> boo
     alpha = proportion(risk, "risk")
     _check_counts(failures, attempts)
     fail, clean = rate.numerator, rate.denominator - rate.numerator
-    ways = sum(math.comb(attempts, k) * fail**k * clean ** (attempts - k) for k in range(failures + 1))
-    return Fraction(ways, rate.denominator**attempts) <= alpha
+    allowed, weight = alpha.numerator * rate.denominator**attempts, alpha.denominator
+    exactly = clean**attempts
+    so_far = 0
+    for failed in range(failures + 1):
+        so_far += exactly * weight
+        if so_far > allowed:  # thousands of failures need not be added up to see that they rule out nothing
+            return False
+        exactly = exactly * (attempts - failed) * fail // ((failed + 1) * clean)
+    return True
 
 
 def lower_bound(failures: int, attempts: int, risk: Exact) -> Decimal:
@@ -90,9 +90,8 @@ def upper_bound(failures: int, attempts: int, risk: Exact) -> Decimal:
 def bound_text(bound: Decimal, places: int = 4) -> str:
     """Return `bound` as a decimal string, rounded up: a bound that is printed too low would claim too much."""
     with localcontext() as context:
-        settled = bound.quantize(_NOISE)
         context.rounding = ROUND_CEILING
-        return f"{settled:.{places}f}"
+        return f"{_SETTLED.plus(bound):.{places}f}"
 
 
 def _check_counts(failures: int, attempts: int) -> None:

@@ -11,8 +11,10 @@ from itertools import accumulate, pairwise
 from math import lgamma, log
 from typing import NamedTuple
 
-from pytest_regcase.rules.flake import POPULATION_PRIOR, FirstAttempt
+from pytest_regcase.rules.binomial import POPULATION_PRIOR
+from pytest_regcase.rules.flake import FirstAttempt
 
+_PRIOR = (float(POPULATION_PRIOR[0]), float(POPULATION_PRIOR[1]))
 SPLIT_PRIOR = 1e-4
 """How likely a change is before anything is seen. Harsh, because the best of many positions is taken."""
 MOST_SPLITS = 32
@@ -30,7 +32,7 @@ class Split(NamedTuple):
     """Log likelihood ratio of the two parts against the whole."""
 
 
-def bb_loglik(failures: int, attempts: int, prior: tuple[float, float] = POPULATION_PRIOR) -> float:
+def bb_loglik(failures: int, attempts: int, prior: tuple[float, float] = _PRIOR) -> float:
     """Return ln(B(a + failures, b + passes) / B(a, b)): how likely one particular sequence of outcomes is.
 
     Raises:
@@ -44,7 +46,7 @@ def bb_loglik(failures: int, attempts: int, prior: tuple[float, float] = POPULAT
 
 def best_changepoint(
     failed: Sequence[bool | None],
-    prior: tuple[float, float] = POPULATION_PRIOR,
+    prior: tuple[float, float] = _PRIOR,
     *,
     boundaries: Iterable[int] | None = None,
 ) -> Split | None:
@@ -57,7 +59,7 @@ def best_changepoint(
     return _best(_Counts(failed), 0, inner, prior)
 
 
-def present_segment(history: Sequence[FirstAttempt], prior: tuple[float, float] = POPULATION_PRIOR) -> int:
+def present_segment(history: Sequence[FirstAttempt], prior: tuple[float, float] = _PRIOR) -> int:
     """Return the index in `history` from which on the failure rate is the present one; 0: it never changed.
 
     Splits lie only where the digests change: what failed and passed on equal digests did not change, it flakes.

@@ -12,7 +12,7 @@ from pytest_regcase.records.base import Record
 from pytest_regcase.records.case import Baseline, RerunRule
 from pytest_regcase.records.session import LiveRow
 from pytest_regcase.rules.binomial import bound_text
-from pytest_regcase.rules.claims import Rule, claim_of, requirement
+from pytest_regcase.rules.claims import Rule, fails_less, requirement
 from pytest_regcase.rules.comparison import Method
 from pytest_regcase.rules.exact import percent
 from pytest_regcase.rules.independence import Independence, counting_draws
@@ -122,6 +122,8 @@ def risk_over_fixes(settings: ClaimSettings, rule: RerunRule, baseline: Baseline
     """
     with localcontext() as context:
         context.prec = _DIGITS
+        if not settings.attempts_spend:  # then every fix has the same plan
+            return 1 - (1 - _claimed(claim_plan(settings, rule, baseline), rule)) ** fixes
         none_claimed = Decimal(1)
         for number in range(1, fixes + 1):
             none_claimed *= 1 - _claimed(claim_plan(settings, rule, baseline, number), rule)
@@ -137,12 +139,31 @@ def in_force(settings: ClaimSettings, plan: Plan, rows: Sequence[LiveRow], *, pa
     drawn = counting_draws(rows, settings.independence)
     history = history_of(drawn, pass_over=pass_over)
     counted = _counted(drawn, history, pass_over)
-    while True:
-        found = InForce(plan, history, decide(plan, history), counted)
-        missing = settings.min_sessions - found.sessions
-        if found.result.outcome != "accepted" or missing <= 0:
-            return found
-        plan = plan.model_copy(update={"bounds": tuple(bound + missing for bound in plan.bounds)})
+    more = _further_runs(settings.min_sessions, plan, history, counted)
+    plan = plan.model_copy(update={"bounds": tuple(bound + more for bound in plan.bounds)})
+    return InForce(plan, history, decide(plan, history), counted)
+
+
+def _further_runs(
+    min_sessions: int, plan: Plan, history: Mapping[int, RunOutcome], counted: Mapping[int, LiveRow]
+) -> int:
+    """How many runs more than `plan` asks for the runs have to be, since those before came from too few sessions."""
+    further = decided = failures = 0
+    sessions: set[str] = set()
+    for number, (run, outcome) in enumerate(history.items(), 1):
+        if run != number or outcome == "unknown":
+            break  # undecided, whatever comes behind
+        decided += outcome != "passed-over"
+        failures += outcome == "failed"
+        if outcome == "clean":
+            sessions.add(counted[run].session_id)
+        if failures == len(plan.bounds):
+            break
+        if decided == plan.bounds[failures] + further:
+            if len(sessions) >= min_sessions:
+                break
+            further += min_sessions - len(sessions)
+    return further
 
 
 def next_runs(settings: ClaimSettings, standing: InForce, at_most: int) -> tuple[int, ...]:
@@ -204,10 +225,7 @@ def _compared(
         method = "fisher"
 
     def improved(runs: int) -> bool:
-        seen = claim_of(
-            max_rate=rate, risk=risk, baseline=baseline, comparison=method, failures=failures, runs=runs
-        )
-        return bool(seen.improved)
+        return fails_less(baseline, failures, runs, risk, method)
 
     return smallest_runs(bound, improved)
 

@@ -17,7 +17,7 @@ from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.case import Baseline
 from pytest_regcase.rules.binomial import bound_text, rules_out, upper_bound
 from pytest_regcase.rules.comparison import TOO_LARGE, Method, comparison_p, comparison_runs
-from pytest_regcase.rules.exact import Exact, chance, percent
+from pytest_regcase.rules.exact import Exact, chance, confidence, percent
 from pytest_regcase.rules.rerun import clean_reruns, unchanged_probability
 
 ClaimKind = Literal["none", "BOUNDED", "IMPROVED", "FIXED", "NOT REPRODUCED"]
@@ -112,8 +112,7 @@ def requirement(
         fixed = max(for_rate, for_comparison)
         if rule != "bounded":
             need = fixed
-        if baseline.kind != "trigger-only":
-            unchanged = unchanged_probability(k, n, need)
+        unchanged = passes_unchanged(baseline, need)
         if unchanged is not None and unchanged > Decimal(risk):
             warnings.append(
                 f"If nothing had changed, {need} clean runs would still happen {percent(chance(unchanged))} of "
@@ -144,6 +143,27 @@ def requirement(
     )
 
 
+def passes_unchanged(baseline: Baseline | None, runs: int) -> Decimal | None:
+    """Return how likely `runs` clean runs are if the baseline's rate still holds.
+
+    None where it estimates no rate: it is missing, has no failure, or is the failure that made the case.
+    """
+    if baseline is None or not baseline.failures or baseline.kind == "trigger-only":
+        return None
+    return unchanged_probability(baseline.failures, baseline.trials, runs)
+
+
+def fails_less(baseline: Baseline, failures: int, runs: int, risk: Exact, comparison: Method = "fisher") -> bool:
+    """Say whether `failures` of `runs` are shown to be fewer than in the baseline, at `risk`.
+
+    By Fisher's test where the method cannot do it.
+
+    Raises:
+        UsageRefused: counts that cannot be; no such method.
+    """
+    return _compared(baseline, failures, runs, comparison, [])[1] <= Fraction(risk)
+
+
 def claim_of(
     *,
     max_rate: Exact,
@@ -170,9 +190,7 @@ def claim_of(
     if baseline is not None:
         k, n = baseline.failures, baseline.trials
         if k and baseline.population == population:
-            method, p = _with_fallback(
-                comparison, lambda method: comparison_p(method, k, n, failures, runs), warnings
-            )
+            method, p = _compared(baseline, failures, runs, comparison, warnings)
             improved = p <= Fraction(risk)
             p_value = _rounded_up(p)
             compared = (
@@ -206,11 +224,11 @@ def _kind(bounded: bool, improved: bool | None, baseline: Baseline | None) -> Cl
 
 
 def _bound(failures: int, runs: int, max_rate: Exact, risk: Exact, bounded: bool) -> str:
-    confidence = percent(1 - Decimal(risk))
+    sure = confidence(risk)
     if bounded:
-        return f"failure rate below {percent(max_rate)} ({confidence})"
+        return f"failure rate below {percent(max_rate)} ({sure})"
     bound = bound_text(upper_bound(failures, runs, risk))
-    return f"not shown to be below {percent(max_rate)}, at most {percent(bound)} ({confidence})"
+    return f"not shown to be below {percent(max_rate)}, at most {percent(bound)} ({sure})"
 
 
 def _of_baseline(baseline: Baseline, max_rate: Exact, runs: int) -> Iterator[str]:
@@ -227,6 +245,13 @@ def _of_baseline(baseline: Baseline, max_rate: Exact, runs: int) -> Iterator[str
             f"{percent(chance((1 - rare) ** runs))} of the time. Count every attempt before it, or draw a fresh "
             "baseline."
         )
+
+
+def _compared(
+    baseline: Baseline, failures: int, runs: int, comparison: Method, warnings: list[str]
+) -> tuple[Method, Fraction]:
+    k, n = baseline.failures, baseline.trials
+    return _with_fallback(comparison, lambda method: comparison_p(method, k, n, failures, runs), warnings)
 
 
 def _with_fallback(method: Method, of: Callable[[Method], V], warnings: list[str]) -> tuple[Method, V]:

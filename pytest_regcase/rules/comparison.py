@@ -7,24 +7,16 @@ out. Whole numbers and fractions, so that ties are ties; only Boschloo's test co
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 from pytest_regcase.errors import UsageRefused
+from pytest_regcase.rules.binomial import POPULATION_PRIOR, Prior
 from pytest_regcase.rules.exact import Exact, finite, proportion
 
 T = TypeVar("T")
 
 Method = Literal["fisher", "boschloo", "bayes"]
-
-Prior = tuple[Exact, Exact]
-"""The two shape parameters of a beta distribution, as decimal strings."""
-
-POPULATION_PRIOR: Prior = ("0.05", "0.5")
-"""What failure rates of tests look like before anything is known of one: most nearly 0, some nearly 1.
-
-LUCI's prior for first attempts. Of the usual ones it is the only one under which a risk of 5 % is kept: the
-uniform prior reaches 9.8 %, Jeffreys' 6.7 % (statistics page, section 1).
-"""
 
 MOST_TRIALS = 10_000_000
 """A comparison with more runs on either side is refused."""
@@ -33,6 +25,8 @@ _MOST_TABLES = 10_000
 """Boschloo's test looks at every outcome that the two numbers of runs allow, many times over."""
 
 _MOST_PREDICTED_RUNS = 20_000
+_SURELY = 1e-3
+"""Far more than floats lose in logarithms of that size."""
 
 TOO_LARGE = "comparison-too-large"
 """The slug of the refusal that means: this method cannot do it, Fisher's test can."""
@@ -161,15 +155,18 @@ def bayes_runs(failures: int, trials: int, risk: Exact, prior: Prior = POPULATIO
     alpha = proportion(risk, "risk")
     _check_reproduced(failures, trials)
     fail, clean, unit = _posterior(failures, trials, prior)
+    if _log_zero(fail / unit, clean / unit, _MOST_PREDICTED_RUNS) > math.log(alpha) + _SURELY:
+        raise _too_many_predicted()
     share, whole = alpha.denominator, alpha.numerator
     for runs in range(1, _MOST_PREDICTED_RUNS + 1):
         share *= clean + (runs - 1) * unit
         whole *= fail + clean + (runs - 1) * unit
         if share <= whole:
             return runs
-    raise _too_large(f"under the prior it takes more than {_MOST_PREDICTED_RUNS} clean runs")
+    raise _too_many_predicted()
 
 
+@lru_cache(maxsize=256)
 def comparison_runs(method: Method, failures: int, trials: int, risk: Exact) -> int:
     """Return how many clean runs, and nothing else, show that it fails less often than `failures` of `trials`.
 
@@ -253,8 +250,10 @@ def _dealt_out(failures_before: int, runs_before: int, failures_after: int, runs
     runs, failures = runs_before + runs_after, failures_before + failures_after
     # Dealing failures over runs and runs over failures is the same distribution. The smaller hand is far cheaper.
     hand, after = sorted((failures, runs_after))
+    fewest = max(0, hand - (runs - after))
     ways = sum(
-        math.comb(after, j) * math.comb(runs - after, hand - j) for j in range(min(failures_after, hand) + 1)
+        math.comb(after, j) * math.comb(runs - after, hand - j)
+        for j in range(fewest, min(failures_after, hand) + 1)
     )
     return ways, math.comb(runs, hand)
 
@@ -274,6 +273,15 @@ def _shape(value: Exact) -> Fraction:
             'Write two positive decimal strings, such as "0.05" and "0.5".'
         )
     return Fraction(shape)
+
+
+def _log_zero(a: float, b: float, runs: int) -> float:
+    """The logarithm of B(a, b + runs) / B(a, b): whether it is far from the risk is seen without long numbers."""
+    return math.lgamma(b + runs) - math.lgamma(a + b + runs) - math.lgamma(b) + math.lgamma(a + b)
+
+
+def _too_many_predicted() -> UsageRefused:
+    return _too_large(f"under the prior it takes more than {_MOST_PREDICTED_RUNS} clean runs")
 
 
 def _rising(start: int, factors: int, step: int) -> int:

@@ -4,7 +4,7 @@ Knows numbers between 0 and 1 and nothing of what they are the rate of.
 """
 
 from contextlib import suppress
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 
 from pytest_regcase.errors import UsageRefused
@@ -16,6 +16,7 @@ MOST_DECIMALS = 100
 """A proportion with more decimals is refused."""
 
 _SMALLEST_CHANCE = Decimal("0.000001")
+_EXACT = Context(prec=2 * MOST_DECIMALS)
 
 
 def proportion(value: Exact, name: str) -> Fraction:
@@ -66,13 +67,27 @@ def as_decimal(exact: Fraction) -> Decimal:
 
 
 def percent(value: Exact) -> str:
-    """Return a proportion as it is read, without trailing zeros: ``10 %``, ``0.1 %``."""
-    return f"{(Decimal(value) * 100).normalize():f} %"
+    """Return a proportion as it is read, exact and without trailing zeros: ``10 %``, ``0.1 %``."""
+    with localcontext(_EXACT):
+        return f"{(Decimal(value) * 100).normalize():f} %"
+
+
+def confidence(risk: Exact) -> str:
+    """Return 1 - `risk` as it is read, exact: however small a risk is, ``100 %`` is never said."""
+    with localcontext(_EXACT):
+        return percent(1 - Decimal(risk))
 
 
 def chance(value: Decimal) -> str:
     """Return a chance as a decimal string with two significant digits, never 0 for what is only unlikely.
 
-    For display: it is rounded to the nearest, so nothing may be decided on it.
+    Nor 1 for what is only likely: near 1 the two digits are those of what is missing (0.9986, not 1.0). For
+    display: it is rounded to the nearest, so nothing may be decided on it.
     """
-    return f"{max(value, _SMALLEST_CHANCE):.2g}" if value else "0"
+    if value in (0, 1):
+        return f"{value:.0f}"
+    shown = Decimal(f"{max(value, _SMALLEST_CHANCE):.2g}")
+    if shown == 1:
+        with localcontext(_EXACT):
+            shown = 1 - Decimal(f"{max(1 - value, _SMALLEST_CHANCE):.2g}")
+    return f"{shown:f}"

@@ -12,13 +12,10 @@ from decimal import ROUND_FLOOR, Decimal
 from pytest_regcase.records.attempt import AttemptRecord, Digests
 from pytest_regcase.records.base import Record
 from pytest_regcase.records.session import LiveRow
-from pytest_regcase.rules.binomial import bound_text, lower_bound, upper_bound
+from pytest_regcase.rules.binomial import POPULATION_PRIOR, bound_text, lower_bound, upper_bound
 from pytest_regcase.rules.confirm import FAILED, GOOD, check_result
 from pytest_regcase.rules.exact import Exact
 from pytest_regcase.rules.lifecycle import in_utc
-
-POPULATION_PRIOR = (0.05, 0.5)
-"""Beta(a, b) over first-attempt failure rates: most checks nearly never fail, a few nearly always. LUCI's."""
 
 _PLACES = 6
 _LAST_PLACE = Decimal("0.000001")
@@ -235,5 +232,5 @@ def _bounds(failures: int, attempts: int, unknown: int, risk: Exact) -> tuple[st
 
 
 def _estimate(failures: int, attempts: int) -> str:
-    a, b = (Decimal(repr(each)) for each in POPULATION_PRIOR)
+    a, b = map(Decimal, POPULATION_PRIOR)
     return str(((failures + a) / (attempts + a + b)).quantize(_LAST_PLACE))

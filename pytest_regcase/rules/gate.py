@@ -78,9 +78,13 @@ def _over_all(inputs: GateInputs, policy: Policy, results: Sequence[CaseResult])
     elif planned and not any(check.tries for check in planned):
         reasons.append(Reason(code="nothing-run", text="no check was run, so nothing is shown"))
     in_service = [each for each in results if each.state != "retired"]
-    if results and all(each.quarantined for each in in_service):
-        out = "quarantined" if len(in_service) == len(results) else "quarantined or retired"
-        reasons.append(Reason(code="all-quarantined", text=f"every case is {out}, so nothing gates"))
+    left_out = {each.case_id for each in inputs.cases if each.left_out}
+    asked = [each for each in in_service if each.case_id not in left_out]
+    if (planned or not left_out) and results and all(each.quarantined for each in asked):
+        out = ["quarantined"]
+        out += ["retired"] * (len(in_service) < len(results))
+        out += ["left out for its model calls"] * (len(asked) < len(in_service))
+        reasons.append(Reason(code="all-quarantined", text=f"every case is {' or '.join(out)}, so nothing gates"))
     if inputs.interrupted:
         reasons.append(Reason(code="interrupted", text="the session was interrupted before its end"))
     reasons.extend(_quarantine_share(inputs, in_service))
@@ -111,6 +115,6 @@ def _decision(reasons: Sequence[Reason]) -> Decision:
     return "unproven" if red else "pass"
 
 
-def _order(reason: Reason) -> tuple[int, str, str, str]:
-    severity = 2 if not reason.red else int(reason.code not in SEEN_TO_BE_WRONG)
-    return severity, reason.case_id or "", reason.code, reason.text
+def _order(reason: Reason) -> tuple[bool, bool, str, str, str]:
+    unproven = reason.red and reason.code not in SEEN_TO_BE_WRONG
+    return not reason.red, unproven, reason.case_id or "", reason.code, reason.text

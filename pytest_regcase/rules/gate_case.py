@@ -84,7 +84,7 @@ def _check_reasons(case_id: str, scenario: ScenarioResult, policy: Policy) -> li
 
 def _not_run(case: CaseInputs, live: LiveStanding) -> list[Reason]:
     if not case.checks:
-        if case.costs_model_calls:
+        if case.left_out:
             text = "not run: its replies cost model calls, which this session may not make (--regcase-live=N)"
             return [Reason(code="needs-live", case_id=case.case_id, text=text, red=False)]
         return [Reason(code="not-run", case_id=case.case_id, text="none of its checks was planned")]
@@ -143,6 +143,10 @@ def _verifying(case: CaseInputs, live: LiveStanding, claim: Claim, inputs: GateI
     fix = last_fix(case.case)
     assert fix is not None
     days = (inputs.today - in_utc(fix.at).date()).days
+    # A day ahead is another time zone; more is a slip of the pen that would keep the claim young for ever.
+    if inputs.profile == "nightly" and days < -1:
+        text = f"{where}; it is dated {-days} days ahead"
+        return Reason(code="claim-overdue", case_id=case.case_id, text=text)
     if inputs.profile == "nightly" and days > inputs.claim_days:
         text = f"{where}, {days} days after the claim; at most {inputs.claim_days} days are allowed"
         return Reason(code="claim-overdue", case_id=case.case_id, text=text)

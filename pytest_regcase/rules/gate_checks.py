@@ -21,6 +21,9 @@ SAYS_WHY: Mapping[InconclusiveReason, str] = {
 }
 """Why an attempt proves nothing, without anything that differs from one run to the next."""
 
+TRY_MISSING = "an earlier try of it is not there, or was of another revision"
+"""A confirm run is no first attempt: what passed after something unknown is no pass."""
+
 DID_NOT_FINISH = "the agent ended before it asked for the failing step"
 
 SAYS_BROKEN: Mapping[Expectation, str] = {
@@ -43,6 +46,8 @@ def check_scenario(check: PlannedCheck, policy: Policy, *, control_failed: bool 
     crashed = any(each.reason == "worker-crashed" for each in tries)
     result = check_result(policy, [each.verdict for each in tries], crashed=crashed)
     why = _why(tries, crashed) if result == "inconclusive" else None
+    if result in ("passed", "flaky") and tries[-1].try_number >= len(tries):
+        result, why = "inconclusive", TRY_MISSING
     if control_failed:
         result, why = "inconclusive", SAYS_WHY["control-failed"]
     decided = next((each for each in reversed(tries) if each.findings and each.verdict != "inconclusive"), None)

@@ -6,19 +6,20 @@ from decimal import Decimal
 from pytest_regcase.records.decision import Claim, ClaimKind
 from pytest_regcase.rules.binomial import bound_text
 from pytest_regcase.rules.claim_plan import ENOUGH_SESSIONS, InForce, need_from, risk_of, risk_over_fixes
-from pytest_regcase.rules.claims import ClaimStanding, claim_of
+from pytest_regcase.rules.claims import ClaimStanding, claim_of, passes_unchanged
+from pytest_regcase.rules.exact import chance
 from pytest_regcase.rules.gate_inputs import CaseInputs
 from pytest_regcase.rules.independence import symptom_is_the_suppliers
 from pytest_regcase.rules.plans import plan_for
 from pytest_regcase.rules.pooling import kish
-from pytest_regcase.rules.rerun import unchanged_probability
 from pytest_regcase.rules.sequential import bound_at_this_look
 
 
 def claim_so_far(case: CaseInputs, runs: InForce, fix_number: int) -> Claim:
     """Return what the runs read so far claim for fix number `fix_number`, and what the rule in force still lacks.
 
-    A refuted claim claims nothing and lacks nothing. A number whose run proved nothing is taken for a failed one
+    A refuted claim claims nothing and lacks nothing; nor do runs claim anything that are one draw repeated, or that
+    may not be all that were made. A number whose run proved nothing is taken for a failed one
     wherever that matters: left out, it would speak for the fix.
 
     Raises:
@@ -30,7 +31,9 @@ def claim_so_far(case: CaseInputs, runs: InForce, fix_number: int) -> Claim:
     refuted = result.refuted_by_run is not None
     digests = {row.response_digest for row in clean if row.response_digest is not None}
     failures = result.failures - refuted
-    tells = result.clean > 0 and not refuted
+    one_draw = _one_draw(case, runs)
+    tells = result.clean > 0 and not refuted and not one_draw
+    compares = tells and not case.fix_is_of_another_ledger
     not_clean = failures + len(result.missing)
     shown = claim_of(
         max_rate=rule.max_failure_rate,
@@ -41,10 +44,10 @@ def claim_so_far(case: CaseInputs, runs: InForce, fix_number: int) -> Claim:
         runs=result.clean + not_clean,
     )
     lacks = _lacks(case, runs, shown, risk, fix_number)
-    bounded = result.outcome == "accepted" and not _one_draw(case, runs) and not case.fix_is_of_another_ledger
-    need = runs.plan.bounds[0]
+    bounded = result.outcome == "accepted" and compares
+    unchanged = passes_unchanged(baseline, result.need)
     return Claim(
-        kind="none" if refuted else _kind(bounded, shown),
+        kind="none" if refuted else _kind(bounded, shown, compares=compares),
         settled=bounded and not lacks,
         lacks=() if refuted else lacks,
         plan=settings.plan,
@@ -59,11 +62,9 @@ def claim_so_far(case: CaseInputs, runs: InForce, fix_number: int) -> Claim:
         bound=bound_text(bound_at_this_look(result, risk)) if tells else None,
         risk=risk,
         max_rate=rule.max_failure_rate,
-        p_value=shown.p_value if tells else None,
-        compared=shown.compared if tells else None,
-        would_pass_unchanged=None
-        if baseline is None
-        else _rounded_up(unchanged_probability(baseline.failures, baseline.trials, need)),
+        p_value=shown.p_value if compares else None,
+        compared=shown.compared if compares else None,
+        would_pass_unchanged=None if unchanged is None else chance(unchanged),
         fix_number=fix_number,
         risk_over_fixes=_rounded_up(risk_over_fixes(settings, rule, baseline, fix_number)),
         attempts_spend=settings.attempts_spend,
@@ -74,10 +75,10 @@ def claim_so_far(case: CaseInputs, runs: InForce, fix_number: int) -> Claim:
     )
 
 
-def _kind(bounded: bool, shown: ClaimStanding) -> ClaimKind:
+def _kind(bounded: bool, shown: ClaimStanding, *, compares: bool) -> ClaimKind:
     if bounded:
         return "FIXED" if shown.improved else "BOUNDED"
-    if shown.improved:
+    if shown.improved and compares:
         return "IMPROVED"
     return "NOT REPRODUCED" if shown.kind == "NOT REPRODUCED" else "none"
 

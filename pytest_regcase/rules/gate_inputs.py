@@ -48,6 +48,11 @@ class CaseInputs(Record):
     costs_model_calls: bool = False
     """Its replies are passed through and this session may make no such calls: nothing planned is right then."""
 
+    @property
+    def left_out(self) -> bool:
+        """Say whether nothing of it was planned, and rightly."""
+        return not self.checks and self.costs_model_calls
+
 
 class GateInputs(Record):
     """Everything that a decision depends on."""

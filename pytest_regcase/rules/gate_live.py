@@ -73,7 +73,8 @@ def live_standing(case: CaseInputs) -> LiveStanding:
         claim=claim_so_far(case, runs, fix.number),
         runs=runs,
         recurred_run=recurred_run,
-        recurred_elsewhere=case.recurred_set_aside >= (1 if closed else len(plan.bounds)),
+        # What the plan allows it allows the fix, not each revision of the agent since.
+        recurred_elsewhere=case.recurred_set_aside >= (1 if closed else max(1, runs.failures_left)),
         allowed_run=min(came_back, default=None) if recurred_run is None else None,
         identical=one_transcript(runs),
         inconclusive_now=inconclusive,

@@ -8,6 +8,7 @@ enough to follow the number of failures from one bound to the next. The expected
 Wald's identity: expected failures at the end = rate * expected runs.
 """
 
+import sys
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -59,7 +60,7 @@ def operating(plan: Plan, rate: float) -> Operating:
         survived = sum(claim * failures for failures, claim in enumerate(claims))
         failures_at_end = survived + (1 - accept) * len(plan.bounds)
         expected = failures_at_end / exact if exact else Decimal(plan.bounds[0])
-    return Operating(rate=rate, accept=float(accept), expected_runs=float(expected))
+    return Operating(rate=rate, accept=_inside(accept), expected_runs=float(expected))
 
 
 def curve(plan: Plan, rates: Sequence[float]) -> tuple[Operating, ...]:
@@ -139,6 +140,13 @@ def streak_wait(length: int, rate: float) -> float:
     if rate == 0:
         return float(length)
     return float(((1 - rate) ** -length - 1) / rate)
+
+
+def _inside(chance: Decimal) -> float:
+    """As a float that is 0 or 1 only where the chance is."""
+    if chance in (0, 1):
+        return float(chance)
+    return min(max(float(chance), sys.float_info.min), 1 - sys.float_info.epsilon)
 
 
 def _after(still_open: Sequence[Number], runs: int, rate: Number) -> list[Number]:

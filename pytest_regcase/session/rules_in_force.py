@@ -1,5 +1,7 @@
 """Which rule and which expectations hold for a case: its own, the project's, and the project's floors."""
 
+from decimal import Decimal
+
 from pytest_regcase.config import Project
 from pytest_regcase.records.case import RegressionCase, RerunRule
 from pytest_regcase.records.expected_recovery import ExpectedRecovery
@@ -61,4 +63,4 @@ def expected_recovery(
 
 def _stricter(own: str, limit: str | None) -> str:
     # Decimal strings stay as they were written; only the comparison needs numbers.
-    return own if limit is None or float(own) <= float(limit) else limit
+    return own if limit is None or Decimal(own) <= Decimal(limit) else limit

@@ -56,8 +56,8 @@ def check_settings(simulation: Simulation) -> dict[str, Any]:
 
     Raises:
         UnknownName, ExtensionError: nobody has registered the kind, or it is broken.
-        FileError: a setting that the fault has not, or one of another type, one line each; or a number of requests
-            after which a fault heals that ends the supplier.
+        FileError: a setting that the fault has not, or one of another type, one line each; a value that it refuses;
+            or a number of requests after which a fault heals that ends the supplier.
     """
     kind = simulation.fault.kind
     cls = registry.load("faults", kind)
@@ -67,7 +67,7 @@ def check_settings(simulation: Simulation) -> dict[str, Any]:
         each.name: (hints[each.name], ... if each.default is MISSING and each.default_factory is MISSING else None)
         for each in fields(cls.settings_model)
     }
-    model = create_model(kind, __config__=ConfigDict(strict=True, extra="forbid"), **wanted)
+    model = create_model(kind, __config__=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False), **wanted)
     try:
         model.model_validate(given)
     except ValidationError as error:
@@ -79,7 +79,11 @@ def check_settings(simulation: Simulation) -> dict[str, Any]:
                 for each in error.errors()
             ]
         ) from error
-    _check_lasts(simulation, cls(cls.settings_model(**given)))
+    try:
+        fault = cls(cls.settings_model(**given))
+    except ValueError as error:
+        raise FileError([f"simulation {simulation.id}: fault.settings: {error}"]) from error
+    _check_lasts(simulation, fault)
     return given
 
 

@@ -293,7 +293,10 @@ class Fault(Protocol):
 
     kind: ClassVar[str]
     settings_model: ClassVar[type[Any]]
-    """A frozen dataclass of the standard library; the parent checks values against its annotations."""
+    """A frozen dataclass of the standard library; the parent checks values against its annotations.
+
+    It may raise ValueError for a value that makes no sense, naming the setting and what is allowed.
+    """
 
     def __init__(self, settings: Any) -> None: ...
 

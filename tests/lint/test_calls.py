@@ -109,3 +109,29 @@ def test_a_long_place_is_cut() -> None:
 
 def test_nesting_that_no_reader_takes_is_read_as_text() -> None:
     assert notes_on("[" * 100_000 + '"/etc/x"')[0].startswith(PLACE)
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("git -C / init", PLACE),
+        ("ln -s / root && touch root/x", PLACE),
+        ("chroot / touch x", PLACE),
+        ("cd && touch x", PLACE),
+        ("cd - ; touch x", PLACE),
+        ("touch $(dirname $PWD)/x", PLACE),
+        ("$'\\x74ouch' $'\\x2ftmp'", UNSHOWN),
+        ("printf '\\057tmp' | xargs touch", UNSHOWN),
+        ("IFS=_;a=touch_x;$a", UNSHOWN),
+        ("python -c 'import os;os.system(chr(116))'", UNSHOWN),
+    ],
+)
+def test_ways_out_that_name_no_path_are_noted(command: str, says: str) -> None:
+    assert any(each.startswith(f"{says}: ") for each in notes_on(json.dumps({"command": command})))
+
+
+@pytest.mark.parametrize(
+    "command", ["cd src && ls", "printf 'a\\n'", "ls -l a", "echo $((a / b))", "dirname src/a"]
+)
+def test_what_only_looks_like_them_is_not(command: str) -> None:
+    assert notes_on(json.dumps({"command": command})) == ()

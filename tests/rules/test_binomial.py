@@ -3,7 +3,7 @@ from decimal import Decimal
 import pytest
 
 from pytest_regcase.errors import UsageRefused
-from pytest_regcase.rules.binomial import bound_text, lower_bound, probability_at_most, rules_out, upper_bound
+from pytest_regcase.rules.binomial import bound_text, lower_bound, rules_out, upper_bound
 
 
 def test_upper_bound_without_failures_is_the_closed_form() -> None:
@@ -100,29 +100,3 @@ def test_a_tie_rules_out() -> None:
     # 0.9^2 + 2 * 0.1 * 0.9, exactly.
     assert rules_out(1, 2, "0.1", "0.99")
     assert not rules_out(1, 2, "0.1", "0.9899999999999999999999999999999999999999")
-
-
-@pytest.mark.parametrize(
-    ("failures", "attempts", "rate", "probability"),
-    [
-        (0, 29, 0.1, 0.0471),
-        (1, 2, 0.1, 0.99),
-        (-1, 2, 0.1, 0),
-        (2, 2, 0.1, 1),
-        (3, 2, 0.1, 1),
-        (0, 0, 0.1, 1),
-        (0, 2, 0.0, 1),
-        (0, 2, 1.0, 0),
-        (2, 2, 1.0, 1),
-    ],
-)
-def test_probability_of_at_most_so_many_failures(
-    failures: int, attempts: int, rate: float, probability: float
-) -> None:
-    assert probability_at_most(failures, attempts, rate) == pytest.approx(probability, abs=1e-4)
-
-
-@pytest.mark.parametrize(("attempts", "rate"), [(3, -0.1), (3, 1.1), (-1, 0.5)])
-def test_what_is_no_binomial_distribution_is_refused(attempts: int, rate: float) -> None:
-    with pytest.raises(ValueError, match=f"^no binomial distribution has {attempts} attempts with rate {rate}$"):
-        probability_at_most(1, attempts, rate)

@@ -200,10 +200,48 @@ def test_an_invalid_case_fails_and_the_others_are_decided() -> None:
     assert [each.case_id for each in decision.cases] == ["trial-37"]
 
 
+def test_reasons_come_wrong_first_then_unproven_then_notes_and_by_case() -> None:
+    flaky = (control("finished"), simulation("not-recovered", "recovered", "recovered"))
+    broken = (control("finished"), simulation("not-recovered", "not-recovered"))
+    decision = decide(
+        gate_inputs(
+            case_inputs(a_case("0"), checks=(control("finished"), simulation())),
+            case_inputs(a_case("a"), checks=flaky),
+            case_inputs(a_case("c"), checks=broken),
+            case_inputs(a_case("b"), checks=(control("finished"), simulation())),
+            invalid={"d": "not TOML\n"},
+            lost=("e", "d", "e"),
+            interrupted=True,
+        )
+    )
+    assert [(each.code, each.case_id, each.red) for each in decision.reasons] == [
+        ("check-broken", "c", True),
+        ("invalid-case", "d", True),
+        ("interrupted", None, True),
+        ("not-run", "0", True),
+        ("not-run", "b", True),
+        ("not-run", "d", True),
+        ("not-run", "e", True),
+        ("flaky", "a", False),
+    ]
+    texts = {(each.code, each.case_id): each.text for each in decision.reasons}
+    assert texts["invalid-case", "d"] == "not TOML"
+    assert texts["interrupted", None] == "the session was interrupted before its end"
+    assert texts["not-run", "e"] == "its checks were planned, but the case is not there any more"
+
+
+def test_nothing_selected_and_nothing_run_are_said() -> None:
+    assert [each.text for each in decide(gate_inputs()).reasons] == ["no check was selected, so nothing is shown"]
+    unrun = decide(gate_inputs(case_inputs(checks=(control(), simulation()))))
+    assert [each.text for each in unrun.reasons if each.code == "nothing-run"] == [
+        "no check was run, so nothing is shown"
+    ]
+
+
 @pytest.mark.parametrize("claimed", [False, True])
 def test_a_rule_that_cannot_be_decided_makes_its_case_invalid_and_no_other(claimed: bool) -> None:
     case = a_case("b", fix=(a_fix(),) if claimed else ())
-    decision = decide(gate_inputs(case_inputs(), case_inputs(case, claims={"plan": "most"})))
+    decision = decide(gate_inputs(case_inputs(case, claims={"plan": "most"}), case_inputs()))
     assert decision.decision == "fail"
     (reason,) = decision.reasons
     assert (reason.code, reason.case_id, reason.red) == ("invalid-case", "b", True)

@@ -83,7 +83,7 @@ OURS: Mapping[str, Callable[[Inputs], Any]] = {
     "rerun_n_fisher": lambda row: comparison.fisher_runs(row["k"], row["n"], exact(row["alpha"])),
     "boschloo_p": lambda row: comparison.boschloo_p(row["k1"], row["n1"], row["k2"], row["n2"]),
     "acceptance_n": lambda row: operating.acceptance_runs(row["c"], exact(row["p"]), exact(row["alpha"])),
-    "accept_prob": lambda row: binomial.probability_at_most(row["c"], row["n"], row["p"]),
+    "accept_prob": lambda row: _operating([row["n"]] * (row["c"] + 1), row["p"])[0],
     "gate_plan": lambda row: suite.gate_plan(
         exact(row["q0"]), exact(row["f1"]), exact(row["false_red"]), exact(row["miss"])
     ),

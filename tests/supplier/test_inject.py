@@ -65,3 +65,28 @@ def test_an_unknown_kind_lists_the_known_ones() -> None:
 
 def test_every_registered_wire_can_be_loaded() -> None:
     assert "openai-chat" in [load_entry(each).name for each in wire_entries()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "says"),
+    [
+        ("keep_alive_only", {"every_seconds": 0.0}, "every_seconds = 0.0; allowed: more than 0"),
+        ("byte_trickle", {"seconds_a_byte": 0}, "seconds_a_byte = 0; allowed: more than 0"),
+        ("slow_answer", {"seconds": -1.0}, "seconds = -1.0; allowed: more than 0"),
+        ("gateway_timeout", {"pause_seconds": -1.0}, "pause_seconds = -1.0; allowed: 0 or more"),
+        ("rate_limited", {"wait_seconds": -1.0}, "wait_seconds = -1.0; allowed: 0 to 315360000"),
+        ("rate_limited", {"wait_seconds": 1e12}, "wait_seconds = 1000000000000.0; allowed: 0 to 315360000"),
+    ],
+)
+def test_a_time_that_is_none_is_refused_before_anything_runs(
+    kind: str, settings: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(FileError) as caught:
+        check_settings(simulation(kind=kind, settings=settings))
+    assert caught.value.problems == [f"simulation x-v1: fault.settings: {says}"]
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_an_endless_time_is_refused(value: float) -> None:
+    with pytest.raises(FileError, match=r"x-v1: fault\.settings\.wait_seconds: .*finite number"):
+        check_settings(simulation(kind="rate_limited", settings={"wait_seconds": value}))

@@ -32,3 +32,8 @@ def test_other_json_is_refused(text: str) -> None:
 
 def test_tokens_differ() -> None:
     assert new_token() != new_token()
+
+
+def test_a_text_that_was_cut_within_a_character_can_be_told() -> None:
+    spec = SupplierSpec(wire_log="w", t0=0.0, token="t", lines=({"role": "user", "text": "half: \ud83d"},))
+    assert SupplierSpec.from_json(spec.to_json().encode().decode()) == spec

@@ -35,6 +35,10 @@ class Settings:
     pause_seconds: float = 0.0
     """Silence before the page. A client whose own time-out is shorter never sees it: then it is not delivered."""
 
+    def __post_init__(self) -> None:
+        if self.pause_seconds < 0:
+            raise ValueError(f"pause_seconds = {self.pause_seconds}; allowed: 0 or more")
+
 
 class GatewayTimeout:
     """After a pause, a whole 504 (or 524) answer with an HTML page where JSON was expected."""

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from pytest_regcase.records.wire import Delivery, NotApplicable
 
 
+MOST_WAIT_SECONDS = 10 * 365 * 86400
+"""Ten years: far beyond, a date cannot be written any more."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How long the client is asked to wait, and in which of the forms that servers use.
@@ -23,6 +27,10 @@ class Settings:
     retry_after: Literal["seconds", "date", "milliseconds", "none"] = "seconds"
     message: str = ""
     """Replaces the text of the error; empty: the text of the wire."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.wait_seconds <= MOST_WAIT_SECONDS:
+            raise ValueError(f"wait_seconds = {self.wait_seconds}; allowed: 0 to {MOST_WAIT_SECONDS}")
 
 
 class RateLimited:

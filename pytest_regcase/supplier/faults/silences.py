@@ -95,6 +95,10 @@ class KeepAliveSettings:
 
     every_seconds: float = 1.0
 
+    def __post_init__(self) -> None:
+        if self.every_seconds <= 0:
+            raise ValueError(f"every_seconds = {self.every_seconds}; allowed: more than 0")
+
 
 class KeepAliveOnly:
     """A stream of comments or pings and no content: read time-outs never fire, since something is always read."""
@@ -130,6 +134,10 @@ class TrickleSettings:
     seconds_a_byte: float = 0.5
     text: str = BEGUN_TEXT
 
+    def __post_init__(self) -> None:
+        if self.seconds_a_byte <= 0:
+            raise ValueError(f"seconds_a_byte = {self.seconds_a_byte}; allowed: more than 0")
+
 
 class ByteTrickle:
     """An answer that comes byte by byte and never to its end: each read succeeds, the whole does not."""
@@ -159,6 +167,10 @@ class SlowSettings:
     seconds: float = 120.0
     """Past whatever deadline the agent has; one that lets go before has met the fault as well."""
     text: str = "Sorry for the delay."
+
+    def __post_init__(self) -> None:
+        if self.seconds <= 0:
+            raise ValueError(f"seconds = {self.seconds}; allowed: more than 0")
 
 
 class SlowAnswer:

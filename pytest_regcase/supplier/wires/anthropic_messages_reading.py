@@ -38,8 +38,8 @@ def read_request(body: bytes, *, counting: bool = False) -> ModelRequest | Refus
     messages = data.get("messages")
     if messages is None:
         return Refusal(400, "no_messages")
-    if not counting and not _is_count(data.get("max_tokens")):
-        return Refusal(400, "no_max_tokens")
+    if not counting and (bad_count := _what_count_is_bad(data.get("max_tokens"))) is not None:
+        return Refusal(400, "no_max_tokens", bad_count)
     bad = _what_is_bad(messages)
     if bad is not None:
         return Refusal(400, "bad_messages", bad)
@@ -58,8 +58,12 @@ def read_request(body: bytes, *, counting: bool = False) -> ModelRequest | Refus
     )
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def _what_count_is_bad(value: Any) -> str | None:
+    if value is None:
+        return "max_tokens: Field required"
+    if not isinstance(value, int) or isinstance(value, bool):
+        return "max_tokens: Input should be a valid integer"
+    return None if value > 0 else "max_tokens: Input should be greater than or equal to 1"
 
 
 def _what_is_bad(messages: Any) -> str | None:

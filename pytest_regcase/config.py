@@ -71,8 +71,8 @@ def _is_a_base_url(value: str) -> str:
         raise ValueError("it is no http or https URL")
     if "@" in url.netloc or url.query or url.fragment:
         raise ValueError(
-            "it holds a user name, a query or a fragment, which are not sent; allowed: scheme, host, port and path,"
-            " and the name of the key's variable in api_key_env"
+            "it holds a user name, a query or a fragment, which are not sent; allowed: scheme, host, port and"
+            " path, and the name of the key's variable in api_key_env"
         )
     return value
 

@@ -21,6 +21,7 @@ _DIGITS = 130
 _FLAKE_BUDGET = "0.01"
 """The default of `flake_budget` in [tool.regcase]."""
 _SUPPOSED_CORRELATION = "0.2"
+_SMALLEST = Decimal("0.000001")
 _SUPPOSED_REGRESSION = "0.3"
 
 
@@ -125,7 +126,8 @@ def _warnings(allowed: Decimal, runs: int, cases: int, reruns: int, correlation:
     if not reruns and Decimal(correlation):
         warnings.append("Without reruns it makes no difference how the attempts of a case are correlated.")
     if reruns and not Decimal(correlation):
-        red = 1 - suite_green_bb(allowed, _SUPPOSED_CORRELATION, cases, reruns)
+        green = suite_green_bb(allowed, _SUPPOSED_CORRELATION, cases, reruns)
+        red = 1 - max(green, _SMALLEST)  # what is left of a chance of 1e-40000 is not certain either
         warnings.append(
             "Attempts are taken as independent. If a shared outage or prompt cache correlates them by"
             f" {_SUPPOSED_CORRELATION}, the same suite is red by chance in {percent(chance(red))} of its runs."

@@ -15,7 +15,7 @@ from pytest_regcase.rules.binomial import bound_text
 from pytest_regcase.rules.claims import Rule, fails_less, requirement
 from pytest_regcase.rules.comparison import Method
 from pytest_regcase.rules.exact import percent
-from pytest_regcase.rules.independence import Independence, counting_draws
+from pytest_regcase.rules.independence import Independence, counting_draws, run_order
 from pytest_regcase.rules.operating import claim_probabilities
 from pytest_regcase.rules.plans import plan_for
 from pytest_regcase.rules.sequential import (
@@ -147,7 +147,7 @@ def in_force(settings: ClaimSettings, plan: Plan, rows: Sequence[LiveRow], *, pa
 def _further_runs(
     min_sessions: int, plan: Plan, history: Mapping[int, RunOutcome], counted: Mapping[int, LiveRow]
 ) -> int:
-    """How many runs more than `plan` asks for the runs have to be, since those before came from too few sessions."""
+    """How many runs more than `plan` asks for are needed, since those before came from too few sessions."""
     further = decided = failures = 0
     sessions: set[str] = set()
     for number, (run, outcome) in enumerate(history.items(), 1):
@@ -231,9 +231,9 @@ def _compared(
 
 
 def _counted(rows: Sequence[LiveRow], history: Mapping[int, RunOutcome], pass_over: bool) -> dict[int, LiveRow]:
-    """One row a number: the first that shows what `history` says of it."""
+    """One row a number, of those that show what `history` says of it: the same whichever was made first."""
     counted: dict[int, LiveRow] = {}
-    for row in rows:
+    for row in sorted(rows, key=run_order):
         if outcome_of(row.verdict, fresh=row.fresh, pass_over=pass_over) == history[row.run]:
             counted.setdefault(row.run, row)
-    return dict(sorted(counted.items()))
+    return counted

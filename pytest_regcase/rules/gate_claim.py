@@ -18,9 +18,9 @@ from pytest_regcase.rules.sequential import bound_at_this_look
 def claim_so_far(case: CaseInputs, runs: InForce, fix_number: int) -> Claim:
     """Return what the runs read so far claim for fix number `fix_number`, and what the rule in force still lacks.
 
-    A refuted claim claims nothing and lacks nothing; nor do runs claim anything that are one draw repeated, or that
-    may not be all that were made. A number whose run proved nothing is taken for a failed one
-    wherever that matters: left out, it would speak for the fix.
+    A refuted claim claims nothing and lacks nothing. Runs that are one draw repeated, or may not be all
+    that were made, claim nothing. A number whose run proved nothing is taken for a failed one wherever that
+    matters: left out, it would speak for the fix.
 
     Raises:
         UsageRefused: the rule in force is none that can be decided.

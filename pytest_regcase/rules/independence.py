@@ -40,8 +40,8 @@ def fresh_draws(rows: Sequence[AttemptRecord]) -> tuple[bool, ...]:
 def counting_draws(rows: Sequence[LiveRow], independence: Independence) -> tuple[LiveRow, ...]:
     """Return the rows with `fresh` saying which clean ones count under `independence`; their order stays.
 
-    `distinct` leaves out a clean run whose transcript is missing or equals that of a clean run with a lower number:
-    it is made again under the same number. `off` counts every clean run, so what comes of it is unverified. Failed
+    `distinct` leaves out a clean run whose transcript is missing or equals that of one with a lower number: it is
+    made again under the same number. `off` counts every clean run, so what comes of it is unverified. Failed
     runs always count, whatever drew them.
     """
     if independence == "off":
@@ -50,7 +50,7 @@ def counting_draws(rows: Sequence[LiveRow], independence: Independence) -> tuple
         return tuple(rows)
     counted = list(rows)
     seen: set[str] = set()
-    for place, row in sorted(enumerate(rows), key=lambda each: each[1].run):
+    for place, row in sorted(enumerate(rows), key=lambda each: run_order(each[1])):
         if row.verdict != "clean" or not row.fresh:
             continue
         if row.response_digest is None or row.response_digest in seen:
@@ -58,6 +58,11 @@ def counting_draws(rows: Sequence[LiveRow], independence: Independence) -> tuple
         else:
             seen.add(row.response_digest)
     return tuple(counted)
+
+
+def run_order(row: LiveRow) -> tuple[int, str, str]:
+    """Return what live rows are sorted by, whichever was made first: the run, then the session that made it."""
+    return row.run, row.session_id, row.response_digest or ""
 
 
 def symptom_is_the_suppliers(case: RegressionCase) -> bool:

@@ -60,7 +60,10 @@ def operating(plan: Plan, rate: float) -> Operating:
         survived = sum(claim * failures for failures, claim in enumerate(claims))
         failures_at_end = survived + (1 - accept) * len(plan.bounds)
         expected = failures_at_end / exact if exact else Decimal(plan.bounds[0])
-    return Operating(rate=rate, accept=_inside(accept), expected_runs=float(expected))
+    claims_at_times = float(accept)
+    if 0 < exact < 1:  # then nothing is certain, whatever a float can hold
+        claims_at_times = min(max(claims_at_times, sys.float_info.min), 1 - sys.float_info.epsilon)
+    return Operating(rate=rate, accept=claims_at_times, expected_runs=float(expected))
 
 
 def curve(plan: Plan, rates: Sequence[float]) -> tuple[Operating, ...]:
@@ -140,13 +143,6 @@ def streak_wait(length: int, rate: float) -> float:
     if rate == 0:
         return float(length)
     return float(((1 - rate) ** -length - 1) / rate)
-
-
-def _inside(chance: Decimal) -> float:
-    """As a float that is 0 or 1 only where the chance is."""
-    if chance in (0, 1):
-        return float(chance)
-    return min(max(float(chance), sys.float_info.min), 1 - sys.float_info.epsilon)
 
 
 def _after(still_open: Sequence[Number], runs: int, rate: Number) -> list[Number]:

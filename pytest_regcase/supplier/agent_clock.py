@@ -7,7 +7,6 @@ replies or faults. Standard library only.
 import os
 import struct
 import time
-from pathlib import Path
 
 from pytest_regcase.supplier.connection import ClientConnection
 from pytest_regcase.supplier.spec import ClockSpec
@@ -101,7 +100,8 @@ def _processes_with_socket(inode: str) -> list[int]:
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            held = any(os.readlink(each) == link for each in Path("/proc", pid, "fd").iterdir())
+            folder = f"/proc/{pid}/fd"
+            held = any(os.readlink(f"{folder}/{each}") == link for each in os.listdir(folder))
         except OSError:
             continue  # another user's, or it is gone
         if held:
@@ -117,6 +117,7 @@ def _hexadecimal(address: str, port: int) -> str:
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text("utf-8", "replace")
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
     except OSError:
         return ""

@@ -51,7 +51,7 @@ class ClientConnection(asyncio.Protocol):
         self._log = log
         self._serve = serve
         self._parser = h11.Connection(h11.SERVER)
-        self._wake = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
         self._transport: asyncio.Transport | None = None
@@ -81,7 +81,7 @@ class ClientConnection(asyncio.Protocol):
         self._unread_bytes += len(data)
         if self.open_request is not None and self._unread_bytes > _MAX_UNREAD_BYTES and self._transport:
             self._transport.pause_reading()
-        self._wake.set()
+        self._wake_reader()
 
     def eof_received(self) -> bool:
         """Note that the peer let go; the socket stays open for what is still to be sent."""
@@ -109,7 +109,11 @@ class ClientConnection(asyncio.Protocol):
             # A client that answers our own end with a reset does not change how we ended it.
             self._how = self._how if self._closed_by_us else how
         self.gone.set()
-        self._wake.set()
+        self._wake_reader()
+
+    def _wake_reader(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     # reading
 
@@ -132,10 +136,10 @@ class ClientConnection(asyncio.Protocol):
             if event is h11.NEED_DATA:
                 # "Expect: 100-continue" gets no interim answer: clients send the body after a moment anyway, and
                 # no byte may go out on a request that is to meet silence.
-                self._wake.clear()
                 if self.gone.is_set():
                     return None
-                await self._wake.wait()
+                self._waiting = asyncio.get_running_loop().create_future()
+                await self._waiting
             elif type(event) is h11.Request:
                 head = event
             elif type(event) is h11.Data:

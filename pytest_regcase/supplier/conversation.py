@@ -8,6 +8,7 @@ A sub-agent may have the very same tools: it is told by what it was asked, where
 
 import hashlib
 from enum import IntEnum
+from functools import lru_cache
 from typing import Literal
 
 from pytest_regcase.supplier.protocol import Message, ModelRequest
@@ -70,7 +71,7 @@ class MainConversation:
                 return "side"
         elif self._continues(request, rank):
             self._went_on = self._went_on or any(each.role == "assistant" for each in request.messages)
-            self._tools |= frozenset(request.tools)
+            self._tools = self._tools.union(request.tools)
             return "main"
         if rank > self._rank and not self._went_on and not self._recorded_only:
             self._take(request, rank)
@@ -84,9 +85,9 @@ class MainConversation:
 
     def _holds(self, request: ModelRequest) -> bool:
         # Where it stands as a rule is looked at first: a long conversation is not read through at every request.
-        return bool(self._task) and any(
-            self._task in _squeezed(" ".join([each.text for each in part]))
-            for part in (_before_answers(request), request.messages)
+        return bool(self._task) and (
+            self._task in _beginning(tuple([each.text for each in _before_answers(request)]))
+            or self._task in _squeezed(" ".join([each.text for each in request.messages]))
         )
 
     def _is_another(self, request: ModelRequest, *, faulted: bool) -> bool:
@@ -95,7 +96,7 @@ class MainConversation:
         What goes on under a prompt that was never seen is the main one: agents change their prompts in between.
         So is what begins as it began and says more, and after the fault what may be the task again in other words.
         """
-        if not self._tools & frozenset(request.tools):
+        if self._tools.isdisjoint(request.tools):
             return False
         asked = _asked(request)
         if not asked or (self._asked and asked.startswith(self._asked)):
@@ -118,7 +119,7 @@ class MainConversation:
 
     def _continues(self, request: ModelRequest, rank: _Rank) -> bool:
         if self._tools:
-            return bool(self._tools & frozenset(request.tools)) or (
+            return not self._tools.isdisjoint(request.tools) or (
                 self._recorded_only and rank is _Rank.OFFERS_THE_RECORDED_TOOLS
             )
         if request.tools:
@@ -133,12 +134,18 @@ def _opening(request: ModelRequest) -> str:
 
 def _asked(request: ModelRequest) -> str:
     """Return what the user says before the first answer; a system prompt may hold the time of day."""
-    return _squeezed(" ".join([each.text for each in _before_answers(request) if each.role == "user"]))
+    return _beginning(tuple([each.text for each in _before_answers(request) if each.role == "user"]))
 
 
 def _before_answers(request: ModelRequest) -> tuple[Message, ...]:
     answered = next((at for at, each in enumerate(request.messages) if each.role == "assistant"), None)
     return request.messages[:answered]
+
+
+@lru_cache(maxsize=8)
+def _beginning(texts: tuple[str, ...]) -> str:
+    # The same at every request of a conversation, and a prompt may be long.
+    return _squeezed(" ".join(texts))
 
 
 def _squeezed(text: str) -> str:

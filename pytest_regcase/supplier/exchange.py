@@ -6,13 +6,15 @@ Knows answers and connections. Whether the fault reached the wire is never decid
 import asyncio
 import os
 import signal
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pytest_regcase.supplier.agent_clock import AgentClock
 from pytest_regcase.supplier.answer import JSON, Answer
 from pytest_regcase.supplier.connection import ClientConnection
-from pytest_regcase.supplier.memory import MemoryLimit, exhaust
 from pytest_regcase.supplier.protocol import Headers, ModelRequest, Reply, Wire
+
+if TYPE_CHECKING:
+    from pytest_regcase.supplier.memory import MemoryLimit
 
 
 class Host(Protocol):
@@ -22,7 +24,7 @@ class Host(Protocol):
         """Close the listener and every idle connection but `asking`, and record what a client now meets."""
         ...
 
-    def memory_limited(self, limit: MemoryLimit) -> None:
+    def memory_limited(self, limit: "MemoryLimit") -> None:
         """Record that the memory of this process is limited now, and tell the parent, which reads the proof."""
         ...
 
@@ -190,6 +192,9 @@ class FaultExchange:
 
     def exhaust_memory(self) -> None:
         """Allocate in a limited memory until the kernel kills us or an allocation fails."""
+        # Here and not above: every other supplier starts faster without it.
+        from pytest_regcase.supplier.memory import exhaust
+
         self._connection.check_peer()
         self.record()
         self._host.allocation_failed(exhaust(self._host.memory_limited))

@@ -56,8 +56,8 @@ def check_settings(simulation: Simulation) -> dict[str, Any]:
 
     Raises:
         UnknownName, ExtensionError: nobody has registered the kind, or it is broken.
-        FileError: a setting that the fault has not, or one of another type, one line each; a value that it refuses;
-            or a number of requests after which a fault heals that ends the supplier.
+        FileError: a setting that the fault has not, or one of another type, one line each; a value that it
+            refuses; or a number of requests after which a fault heals that ends the supplier.
     """
     kind = simulation.fault.kind
     cls = registry.load("faults", kind)

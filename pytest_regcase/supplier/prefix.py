@@ -37,6 +37,8 @@ class GivenReply(NamedTuple):
 def missing_tools(request: ModelRequest, step: int, needed: Iterable[str]) -> tuple[str, ...]:
     """Return one sentence a tool that the reply of `step` calls and the request does not offer."""
     missing = sorted(set(needed).difference(request.tools))
+    if not missing:
+        return ()
     offers = ", ".join(request.tools) or "none"
     return tuple(
         f"the recorded reply of step {step} calls {name}, which the request does not offer (it offers {offers})"

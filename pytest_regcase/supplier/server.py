@@ -17,8 +17,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h11
 
@@ -29,8 +28,6 @@ from pytest_regcase.supplier.conversation_digest import ConversationDigests
 from pytest_regcase.supplier.exchange import FaultExchange
 from pytest_regcase.supplier.kept_replies import KeptReplies, as_it_came
 from pytest_regcase.supplier.listening import Listening
-from pytest_regcase.supplier.memory import MemoryLimit
-from pytest_regcase.supplier.passthrough import Upstream, upstream_of
 from pytest_regcase.supplier.protocol import (
     Fault,
     HttpRequest,
@@ -45,6 +42,10 @@ from pytest_regcase.supplier.replies import Due, DueReply, ReplyBook
 from pytest_regcase.supplier.routing import answering_wire, wire_of
 from pytest_regcase.supplier.spec import FaultSpec, SupplierSpec
 from pytest_regcase.supplier.wire_log import WireLog
+
+if TYPE_CHECKING:
+    from pytest_regcase.supplier.memory import MemoryLimit
+    from pytest_regcase.supplier.passthrough import Upstream
 
 _COUNT = re.compile("[0-9]{1,9}")
 
@@ -73,10 +74,13 @@ class Supplier:
         self._control_said = False
         self._off_said = False
 
-    def _make_upstream(self) -> Upstream | None:
+    def _make_upstream(self) -> "Upstream | None":
         through = self._spec.pass_through
         if through is None:
             return None
+        # Here and not above: a supplier that replays starts faster without it.
+        from pytest_regcase.supplier.passthrough import upstream_of
+
         key = os.environ.pop(through.api_key_env, None) if through.api_key_env else None
         return upstream_of(through, self._wires, key)
 
@@ -289,7 +293,7 @@ class Supplier:
         """Close the listener and every idle connection but `asking`."""
         self._listening.refuse(asking)
 
-    def memory_limited(self, limit: MemoryLimit) -> None:
+    def memory_limited(self, limit: "MemoryLimit") -> None:
         """Record the limit. The parent must know the group: only it can read the counter after the end."""
         self._log.write("memory", limit=limit.by, bytes=limit.bytes)
         if limit.group is not None:
@@ -374,7 +378,8 @@ def _number(text: str | None) -> int | None:
 
 def main(arguments: Sequence[str]) -> None:
     """Run one supplier as its specification file says."""
-    spec = SupplierSpec.from_json(Path(arguments[0]).read_text("utf-8"))
+    with open(arguments[0], encoding="utf-8") as file:
+        spec = SupplierSpec.from_json(file.read())
     asyncio.new_event_loop().run_until_complete(Supplier(spec).run())
     # A name look-up of the upstream may still hang in a thread; nothing of ours is buffered.
     os._exit(0)

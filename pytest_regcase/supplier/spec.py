@@ -1,13 +1,12 @@
-"""What the parent tells a supplier before it starts: plain frozen dataclasses and their JSON.
+"""What the parent tells a supplier before it starts: plain frozen records and their JSON.
 
 Knows no wire, no fault and no record. The child process reads this, so it imports the standard library only.
 """
 
 import json
-import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from pytest_regcase.supplier.port import HOST
 
@@ -23,8 +22,7 @@ Line = Mapping[str, Any]
 """One line of ``transcript.jsonl``, as plain JSON."""
 
 
-@dataclass(frozen=True)
-class FaultSpec:
+class FaultSpec(NamedTuple):
     """Which fault is injected, from which main request on, and for how many of them."""
 
     kind: str
@@ -36,20 +34,18 @@ class FaultSpec:
     """Fires at this main request, counted from 1; a retry advances this index and not the step."""
     lasts: int | None = None
     """Number of main requests that it hits; None means for ever."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = {}
     """Keyword arguments of the fault's settings dataclass, checked by the parent."""
 
 
-@dataclass(frozen=True)
-class ClosingReply:
+class ClosingReply(NamedTuple):
     """What is answered where neither a recorded reply nor the fault is due."""
 
     text: str | None = "Done."
     tool_calls: tuple[Line, ...] = ()
 
 
-@dataclass(frozen=True)
-class PassThrough:
+class PassThrough(NamedTuple):
     """The real supplier that requests are handed on to."""
 
     base_url: str
@@ -59,8 +55,7 @@ class PassThrough:
     """Name of the child's own variable that holds the key. The key itself is in no file."""
 
 
-@dataclass(frozen=True)
-class ClockSpec:
+class ClockSpec(NamedTuple):
     """The agent's clock, which the supplier makes fast right before it injects the fault."""
 
     state: str
@@ -102,7 +97,9 @@ class SupplierSpec:
 
     def to_json(self) -> str:
         """Return the one JSON document that `from_json` reads."""
-        return json.dumps(asdict(self))
+        parts = {"fault": self.fault, "pass_through": self.pass_through, "clock": self.clock}
+        plain = {name: None if each is None else each._asdict() for name, each in parts.items()}
+        return json.dumps(vars(self) | plain | {"closing_reply": self.closing_reply._asdict()})
 
     @classmethod
     def from_json(cls, text: str) -> "SupplierSpec":
@@ -132,4 +129,6 @@ class SupplierSpec:
 
 def new_token() -> str:
     """Return a path token that nobody can guess."""
+    import secrets  # here and not above: the child process needs none
+
     return secrets.token_urlsafe(16)

@@ -6,8 +6,11 @@ Knows nothing of what the events mean (`recovery.wire_facts` does). Standard lib
 import json
 import os
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # Not at run time: the child process starts without it, and what it brings along.
+    from pathlib import Path
 
 _ascii = json.JSONEncoder().encode
 
@@ -15,7 +18,7 @@ _ascii = json.JSONEncoder().encode
 class WireLog:
     """Appends events, each with one unbuffered write, so that a SIGKILL never leaves half a line behind."""
 
-    def __init__(self, path: str | Path, t0: float) -> None:
+    def __init__(self, path: "str | Path", t0: float) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._t0 = t0
 
@@ -40,14 +43,15 @@ class WireLog:
         os.close(self._file)
 
 
-def read_wire_log(path: str | Path) -> tuple[dict[str, Any], ...]:
+def read_wire_log(path: "str | Path") -> tuple[dict[str, Any], ...]:
     """Return the events of a wire log; half a last line is dropped, a missing file has none.
 
     Raises:
         ValueError: a line that is not the last is no JSON object: nobody but us writes there.
     """
     try:
-        content = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            content = file.read()
     except FileNotFoundError:
         return ()
     lines = content.split(b"\n")

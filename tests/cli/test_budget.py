@@ -133,3 +133,11 @@ def test_bad_input_is_one_clear_error(arguments: list[str], says: str, capsys: p
     captured = capsys.readouterr()
     assert says in captured.err
     assert captured.out == ""
+
+
+def test_what_is_likely_is_not_said_to_be_certain(capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(capsys, "--cases", "200", "--false-red", "0.0000001")
+    assert found["green_probability"] == "0.999999900"
+    assert document(capsys, "--cases", "2", "--false-red", "1e-60")["green_probability"] == f"0.{'9' * 60}000"
+    hidden = document(capsys, "--cases", "100000", "--false-red", "0.99", "--reruns", "50")["warnings"][0]
+    assert hidden.endswith("red by chance in 99.9999 % of its runs.")

@@ -270,3 +270,41 @@ def test_bad_input_is_one_clear_error(arguments: list[str], says: str, capsys: p
 def test_the_readme_shows_what_is_printed(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     readme = (repository / "README.md").read_text(encoding="utf-8")
     assert "\n".join(text(capsys, "--baseline", "2/20").splitlines()[:7]) in readme
+
+
+@pytest.mark.parametrize(
+    ("plan", "baseline", "claim"),
+    [
+        # 5 failures of 103 are not fewer than 2 of 20.
+        ("c:5", "2/20", "BOUNDED"),
+        ("c:1", "20/200", "BOUNDED"),
+        ("c:0", "3/10", "FIXED"),
+        ("allow-one", "20/200", "FIXED"),
+        ("allow-one", "2/20", "BOUNDED"),
+    ],
+)
+def test_fixed_is_said_only_where_it_holds_with_every_failure_that_the_plan_allows(
+    plan: str, baseline: str, claim: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert document(capsys, "--plan", plan, "--baseline", baseline)["claim"] == claim
+
+
+@pytest.mark.parametrize("spelt", ["0.1_0", " 0.1", "\u0660.\u0661", "\uff10.1"])
+@pytest.mark.parametrize("option", ["--rate", "--risk", "--cost-per-run"])
+def test_a_number_is_written_in_plain_digits(option: str, spelt: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rule", option, spelt]) == 2
+    assert f"'{option}': {spelt!r}; allowed: a decimal number" in capsys.readouterr().err
+
+
+def test_what_is_likely_is_not_said_to_be_certain(capsys: pytest.CaptureFixture[str]) -> None:
+    found = flowing(text(capsys, "--baseline", "1/20000", "--plan", "c:50", "--risk", "1e-40"))
+    assert "(99.99999999999999999999999999999999999999 % confidence)" in found
+    assert found.count("100.0 %") == 1  # of a rate of 0
+    assert "happen 99.86 % of the time" in flowing(text(capsys, "--baseline", "1/20000"))
+
+
+def test_a_closed_stdout_is_no_failure_of_ours() -> None:
+    code = "import sys; from pytest_regcase.cli import main; sys.exit(main(['rule']))"
+    command = ["sh", "-c", '"$0" -c "$1" >&-', sys.executable, code]
+    made = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+    assert (made.returncode, made.stderr) == (0, b"")

@@ -82,6 +82,10 @@ def test_a_bound_is_printed_rounded_up() -> None:
     # Arithmetic noise behind the twelfth decimal is none of the bound.
     assert bound_text(Decimal("0.95000000000000000000000001")) == "0.9500"
     assert bound_text(Decimal("0.950000000001")) == "0.9501"
+    # What is small is not noise.
+    assert bound_text(Decimal("1e-14")) == "0.0001"
+    assert bound_text(Decimal("1.04e-11"), 13) == "0.0000000000104"
+    assert bound_text(Decimal(0)) == "0.0000"
 
 
 @pytest.mark.parametrize(
@@ -100,3 +104,9 @@ def test_a_tie_rules_out() -> None:
     # 0.9^2 + 2 * 0.1 * 0.9, exactly.
     assert rules_out(1, 2, "0.1", "0.99")
     assert not rules_out(1, 2, "0.1", "0.9899999999999999999999999999999999999999")
+
+
+def test_many_failures_rule_out_nothing_and_take_no_time() -> None:
+    assert not rules_out(9_000, 10_000, "0.001", "0.05")
+    assert rules_out(900, 10_000, "0.1", "0.05")
+    assert not rules_out(960, 10_000, "0.1", "0.05")

@@ -18,6 +18,7 @@ from pytest_regcase.rules.claim_plan import (
 )
 from pytest_regcase.rules.comparison import boschloo_p, fisher_p, predictive_at_most
 from pytest_regcase.rules.plans import plan_for
+from pytest_regcase.rules.sequential import Plan
 from tests.rules.attempt_samples import live
 
 RULE = RerunRule()
@@ -272,3 +273,27 @@ class TestNeedFrom:
         assert self.of(TWO_OF_20, sessions=1, rule="fixed", min_sessions=2) == (
             f"{zero}; 69 clean runs with the comparison with the baseline and 2 sessions"
         )
+
+
+def test_many_runs_of_one_session_are_read_once_and_not_once_a_run() -> None:
+    asked = settings(plan="c:50", min_sessions=5)
+    plan = claim_plan(asked, RerunRule(), None)
+    found = in_force(asked, plan, live(*clean(10_000)), pass_over=False)
+    assert (found.result.outcome, found.sessions) == ("undecided", 1)
+    assert found.plan.bounds == (10_003,) * 51  # 627, and 4 more at each of 2344 looks
+
+
+def test_fixes_that_each_spend_the_whole_risk_are_not_solved_one_by_one() -> None:
+    found = risk_over_fixes(settings(), RerunRule(), None, 1_000_000)
+    assert found == 1 - (1 - risk_over_fixes(settings(), RerunRule(), None, 1)) ** 1_000_000
+
+
+@pytest.mark.parametrize("independence", ["fresh", "distinct", "off"])
+def test_a_run_that_two_sessions_made_counts_the_same_whichever_was_first(independence: str) -> None:
+    asked = settings(min_sessions=2, independence=independence)
+    plan = Plan(name="zero", bounds=(3,))
+    rows = (*live(*clean(3), session_id="a"), *live("clean", first=2, session_id="b"))
+    one = in_force(asked, plan, rows, pass_over=False)
+    other = in_force(asked, plan, rows[::-1], pass_over=False)
+    assert (one.plan, one.result, one.clean) == (other.plan, other.result, other.clean)
+    assert one.sessions == 1

@@ -7,11 +7,11 @@ from math import comb
 import pytest
 
 from pytest_regcase.errors import UsageRefused
+from pytest_regcase.rules.binomial import Prior
 from pytest_regcase.rules.comparison import (
     MOST_TRIALS,
     TOO_LARGE,
     Method,
-    Prior,
     bayes_runs,
     boschloo_p,
     boschloo_runs,
@@ -237,7 +237,7 @@ def test_a_method_is_chosen_by_name() -> None:
     assert comparison_p("boschloo", 1, 1, 0, 7) == Fraction(boschloo_p(1, 1, 0, 7))
     assert comparison_p("bayes", 2, 20, 1, 68) == predictive_at_most(2, 20, 1, 68)
     for ask in (
-        lambda: comparison_runs("barnard", 2, 20, "0.05"),  # type: ignore[arg-type]
+        lambda: comparison_runs("barnard", 2, 20, "0.05"),
         lambda: comparison_p("barnard", 2, 20, 0, 68),  # type: ignore[arg-type]
     ):
         with pytest.raises(UsageRefused) as refused:
@@ -340,3 +340,14 @@ def test_every_number_between_0_and_1_is_named_when_it_is_none() -> None:
     for name, ask in refused:
         with pytest.raises(UsageRefused, match=f"Couldn't use {name} = "):
             ask()
+
+
+def test_a_comparison_that_the_prior_cannot_afford_is_refused_at_once() -> None:
+    with pytest.raises(UsageRefused, match="under the prior it takes more than 20000 clean runs"):
+        bayes_runs(1, 1_000_000, "0.05")
+
+
+def test_many_failures_after_are_compared_without_adding_up_nothing() -> None:
+    assert Fraction(999, 1000) < fisher_p(3, 300, 9000, 10000) <= 1
+    assert fisher_p(5, 5, 5, 5) == 1
+    assert fisher_p(1, 5, 4, 5) == 1 - Fraction(1, 252)  # all ways but the one with all five after

@@ -4,7 +4,7 @@ from fractions import Fraction
 import pytest
 
 from pytest_regcase.errors import UsageRefused
-from pytest_regcase.rules.exact import as_decimal, chance, percent, proportion
+from pytest_regcase.rules.exact import as_decimal, chance, confidence, percent, proportion
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,7 @@ def test_a_fraction_of_tens_is_an_exact_decimal() -> None:
         ("0.0982", "9.82 %"),
         (Decimal("1.0000"), "100 %"),
         ("0.00000001", "0.000001 %"),
+        (f"0.{'9' * 40}", f"99.{'9' * 38} %"),
     ],
 )
 def test_a_percentage_has_no_trailing_zeros(value: str | Decimal, text: str) -> None:
@@ -74,7 +75,12 @@ def test_a_percentage_has_no_trailing_zeros(value: str | Decimal, text: str) -> 
         ("0.000774", "0.00077"),
         ("0.5", "0.5"),
         ("1", "1"),
-        ("0.999", "1.0"),
+        ("0.994", "0.99"),
+        # Likely is not certain.
+        ("0.995", "0.995"),
+        ("0.9986", "0.9986"),
+        ("0.99857", "0.9986"),
+        ("0.99999999", "0.999999"),
         # Unlikely is not impossible.
         ("1e-30", "0.000001"),
         ("0", "0"),
@@ -82,3 +88,8 @@ def test_a_percentage_has_no_trailing_zeros(value: str | Decimal, text: str) -> 
 )
 def test_a_chance_has_two_significant_digits(value: str, text: str) -> None:
     assert chance(Decimal(value)) == text
+
+
+def test_no_confidence_is_rounded_to_certainty() -> None:
+    assert confidence("0.05") == "95 %"
+    assert confidence("1e-40") == f"99.{'9' * 38} %"

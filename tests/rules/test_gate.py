@@ -1,13 +1,14 @@
-from datetime import date, timedelta
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, ClassVar
 
 import pytest
 
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.decision import GateDecision, ScenarioResult
 from pytest_regcase.records.words import AttemptVerdict, Profile
+from pytest_regcase.rules.claim_plan import ClaimSettings
 from pytest_regcase.rules.gate import decide
-from pytest_regcase.rules.gate_inputs import PlannedCheck
+from pytest_regcase.rules.gate_inputs import CaseInputs, PlannedCheck
 from tests.rules.attempt_samples import (
     FIXED_AT,
     SIMULATION,
@@ -304,7 +305,7 @@ class TestVerifying:
         baseline = {"failures": 1, "trials": 200, "kind": "all-attempts"}
         claim = decide(gate_inputs(case_inputs(a_case(fix=(a_fix(2),), baseline=baseline)))).cases[0].claim
         assert claim is not None
-        assert claim.would_pass_unchanged == "0.8648"
+        assert claim.would_pass_unchanged == "0.86"
         assert claim.risk_over_fixes == "0.0920"
         assert (claim.bound, claim.clean) == (None, 0)
 
@@ -475,3 +476,53 @@ def test_clean_runs_behind_the_claim_add_nothing_to_it() -> None:
         decide(gate_inputs(case_inputs(CLAIMED, live=live(*clean(count))))).cases[0].claim for count in (29, 31)
     ]
     assert claims[0] == claims[1]
+
+
+class TestNothingThatGates:
+    OUT: ClassVar[CaseInputs] = case_inputs(
+        a_case("a", quarantine=a_quarantine()),
+        checks=(control("finished"), simulation("not-recovered", "not-recovered", "not-recovered")),
+    )
+    LEFT: ClassVar[CaseInputs] = case_inputs(a_case("b"), checks=(), costs_model_calls=True)
+
+    def test_a_quarantined_case_beside_one_that_was_left_out_is_never_green(self) -> None:
+        decision = decide(gate_inputs(self.OUT, self.LEFT))
+        assert decision.decision == "unproven"
+        assert codes(decision, red=True) == ["all-quarantined"]
+        assert decision.reasons[0].text == (
+            "every case is quarantined or left out for its model calls, so nothing gates"
+        )
+
+    def test_one_case_that_gates_is_enough(self) -> None:
+        assert decide(gate_inputs(self.OUT, self.LEFT, case_inputs(a_case("c")))).decision == "pass"
+
+    def test_all_left_out_is_nothing_selected(self) -> None:
+        assert codes(decide(gate_inputs(self.LEFT)), red=True) == ["nothing-selected"]
+
+
+@pytest.mark.parametrize("kept", [(1,), (2,), (1, 2), (0, 2)])
+@pytest.mark.parametrize("first", ["recovered", "inconclusive"])
+def test_a_pass_after_a_try_that_is_missing_is_none(kept: tuple[int, ...], first: AttemptVerdict) -> None:
+    made = tries(first, "recovered", "recovered")
+    check = PlannedCheck(scenario=SIMULATION, kind="simulation", tries=tuple(made[each] for each in kept))
+    decision = decide(gate_inputs(case_inputs(checks=(control("finished"), check))))
+    assert decision.decision == "unproven"
+    assert only(decision).why == "an earlier try of it is not there, or was of another revision"
+
+
+def test_a_claim_dated_ahead_does_not_stay_young_for_ever() -> None:
+    def at_night(days: int) -> GateDecision:
+        fix = a_fix(at=datetime(2026, 5, 20, tzinfo=UTC) + timedelta(days=days))
+        return decide(gate_inputs(case_inputs(a_case(fix=(fix,))), profile="nightly"))
+
+    assert at_night(1).decision == "pass"
+    assert codes(at_night(2), red=True) == ["claim-overdue"]
+    assert at_night(2).reasons[0].text.endswith("; it is dated 2 days ahead")
+
+
+@pytest.mark.parametrize(("elsewhere", "here", "red"), [(1, 0, False), (0, 1, False), (1, 1, True), (2, 0, True)])
+def test_a_plan_allows_failures_to_a_fix_and_not_to_each_revision(elsewhere: int, here: int, red: bool) -> None:
+    verdicts: list[AttemptVerdict] = ["recurred"] * here
+    rows = live(*verdicts, *clean(54 - here))
+    case = case_inputs(CLAIMED, claims=ClaimSettings(plan="allow-one"), live=rows, recurred_set_aside=elsewhere)
+    assert ("recurred" in codes(decide(gate_inputs(case, profile="nightly")), red=True)) is red

@@ -142,7 +142,7 @@ class TestRule:
         assert (found.kind, found.settled, found.clean) == ("none", False, 29)
         assert found.lacks == ("the ledger that fix 2 was claimed on",)
         improved = claim(in_sessions(29), other_ledger=True, baseline=baseline(5, 5))
-        assert (improved.kind, improved.settled) == ("IMPROVED", False)
+        assert (improved.kind, improved.settled, improved.compared) == ("none", False, None)
 
     def test_one_transcript_is_one_draw_where_the_symptom_is_in_the_output(self) -> None:
         found = claim(with_transcripts(29), observation=OUTPUT)
@@ -219,3 +219,31 @@ class TestWarnings:
 
     def test_nothing_is_said_of_runs_that_were_not_made(self) -> None:
         assert claim((), baseline=baseline(1, 1, kind="trigger-only"), independence="off").warnings == ()
+
+
+def test_one_draw_repeated_shows_neither_a_bound_nor_an_improvement() -> None:
+    rows = with_transcripts(68)
+    found = claim(rows, rule="fixed", observation=OUTPUT, baseline=baseline(2, 20))
+    assert (found.kind, found.settled, found.clean) == ("none", False, 68)
+    assert (found.bound, found.p_value, found.compared) == (None, None, None)
+    # Where the supplier draws, equal transcripts are only a note.
+    assert claim(rows, rule="fixed", baseline=baseline(2, 20)).kind == "FIXED"
+
+
+@pytest.mark.parametrize(
+    ("before", "chance"),
+    [
+        (baseline(1, 1, kind="trigger-only"), None),
+        (baseline(0, 9), None),
+        (baseline(1, 20000), "0.9986"),
+        (baseline(1, 200), "0.86"),
+    ],
+)
+def test_what_would_pass_unchanged_is_said_where_the_baseline_has_a_rate(before: Any, chance: str | None) -> None:
+    assert claim(in_sessions(29), baseline=before).would_pass_unchanged == chance
+
+
+def test_it_is_said_of_the_clean_runs_that_are_needed() -> None:
+    rows = live("recurred", *clean(20))
+    found = claim(rows, plan="allow-one", baseline=baseline(20, 200))
+    assert (found.need, found.would_pass_unchanged) == (53, "0.0038")  # 0.9^53, not 0.9^31

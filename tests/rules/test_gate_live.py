@@ -181,3 +181,10 @@ class TestScenario:
         assert fixed is not None
         assert spent is not None
         assert (fixed.need, spent.need) == (68, 47)
+
+
+def test_two_runs_with_one_transcript_are_noticed_and_one_is_not() -> None:
+    same = tuple(row.model_copy(update={"response_digest": "same"}) for row in live(*clean(2)))
+    assert standing(same).identical
+    assert not standing(same[:1]).identical
+    assert not standing(live(*clean(2))).identical

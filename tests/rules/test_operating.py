@@ -170,3 +170,10 @@ def test_a_row_of_clean_runs_is_as_likely_as_counting_says(length: int, runs: in
 def test_waiting_for_a_row_at_a_rate_of_zero_takes_its_length() -> None:
     assert streak_wait(29, 0) == 29
     assert streak_wait(1, 0.5) == 2
+
+
+@pytest.mark.parametrize(("rate", "least", "most"), [(1e-9, 0.999, 1), (0.001, 0.999, 1), (0.9, 0, 1e-300)])
+def test_no_chance_between_is_held_as_certain(rate: float, least: float, most: float) -> None:
+    plan = Plan(name="x", bounds=(1000,) * 51)
+    assert least < operating(plan, rate).accept < most
+    assert (operating(plan, 0).accept, operating(plan, 1).accept) == (1, 0)

@@ -200,3 +200,13 @@ def test_what_one_live_attempt_says(verdict: str, fresh: bool, pass_over: bool, 
 def test_a_number_that_was_run_again_counts_once_and_a_failure_outweighs() -> None:
     rows = (*live("inconclusive", "clean", "clean"), *live("clean", "recurred"), *live("inconclusive", first=3))
     assert history_of(rows, pass_over=False) == {1: "clean", 2: "failed", 3: "clean"}
+
+
+def test_a_history_passes_over_only_where_the_case_says_so() -> None:
+    rows = live("failed-otherwise", "clean")
+    assert history_of(rows, pass_over=True) == {1: "passed-over", 2: "clean"}
+    assert history_of(rows, pass_over=False) == {1: "failed", 2: "clean"}
+
+
+def test_the_history_is_in_run_order() -> None:
+    assert list(history_of((*live("clean", first=3), *live("clean", "clean")), pass_over=False)) == [1, 2, 3]

@@ -248,6 +248,9 @@ def test_limits_only_tighten(tmp_path: Path) -> None:
     limits = LimitsConfig(max_failure_rate="0.05", risk="0.05", max_retries=1, stop_within_seconds=90)
     project = project_of(tmp_path, limits=limits)
     assert rerun_rule(project, loaded.case) == RerunRule(max_failure_rate="0.05", risk="0.01")
+    hair_above = RerunRule(max_failure_rate="0.05000000000000000000001", risk="0.01")
+    handover = Handover(owner="me", next_decision="look", rerun_rule=hair_above)
+    assert rerun_rule(project, loaded.case.model_copy(update={"handover": handover})).max_failure_rate == "0.05"
     asked = expected_recovery(project, loaded.case, "deadline")
     assert (asked.max_retries, asked.stop_within_seconds) == (1, 60)
     assert expected_recovery(project, loaded.case, "auth").max_retries == 0

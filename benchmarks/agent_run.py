@@ -5,16 +5,15 @@ What a client sends goes out in one write, with the headers of the `openai` pack
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from benchmarks.servers import TOKEN
 from tests.supplier.serving import BASH, RawClient, Response
 
-SYSTEM = (
-    "You work on a repository. Keep to the rules of the project, change little, and test what you change.\n" * 40
-)
+SYSTEM = "You work on a repository. Keep to its rules, change little, and test what you change.\n" * 40
 TASK = "The second argument of `merge` is ignored where it is a list.\n"
-OUTPUT = "src/merge.py:  if isinstance(other, list): return self._merged(other)\n" * 12
+OUTPUT = "src/merge.py:  if isinstance(other, list): return self._merged(other)\n" * 30
 HEADERS = "".join(
     f"{name}: {value}\r\n"
     for name, value in {
@@ -71,7 +70,7 @@ def recording(steps: int) -> tuple[dict[str, Any], ...]:
 class Agent:
     """One run against one server, which must answer every step with the recorded reply.
 
-    `shown`: how many of the latest messages it sends; None: the whole conversation.
+    `shown`: how many of the latest messages it sends; None: the whole conversation. Leave it as a context manager.
     """
 
     def __init__(self, port: int, *, streaming: bool, output: str = OUTPUT, shown: int | None = None) -> None:
@@ -82,6 +81,14 @@ class Agent:
         self._shown = shown
         self._head = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": TASK}]
         self._history: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.client.socket.close()
 
     def go_on(self) -> Response:
         """Ask for the next step and follow it."""

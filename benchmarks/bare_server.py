@@ -1,6 +1,6 @@
 """A bare h11 server on asyncio streams, which gives the supplier's replies: what it is measured against.
 
-``python -m benchmarks.bare_server SPEC.json`` with ``{"port": …, "replies": [{"text", "id", "name", "arguments"}]}``.
+``python -m benchmarks.bare_server SPEC.json`` with ``{"port", "replies": [{"text", "id", "name", "arguments"}]}``.
 It reads a request's JSON for `model` and `stream` and answers the k-th request with the k-th reply, framed as the
 supplier frames it. No log, no digests, no checks. Knows nothing of the package.
 """

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pytest_regcase import registry
-from pytest_regcase.supplier.port import HOST, bound_socket
+from pytest_regcase.supplier.port import bound_socket
 from pytest_regcase.supplier.spec import FaultSpec, SupplierSpec
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -93,8 +93,3 @@ def bare(folder: Path, lines: Sequence[dict[str, Any]]) -> Server:
     """Start the bare server with the replies of the same recording."""
     replies = [{"text": each["text"], **each["tool_calls"][0]} for each in lines if each["role"] == "assistant"]
     return Server(BARE, {"replies": replies}, folder)
-
-
-def address() -> str:
-    """Return the address that both listen on."""
-    return HOST

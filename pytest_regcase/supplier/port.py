@@ -21,7 +21,8 @@ def bound_socket(port: int = 0, host: str = HOST) -> socket.socket:
     Two of them may be bound to one port while none listens: the parent holds the port with one for as long as the
     attempt lasts, and the child listens with another.
     """
-    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # The protocol is named, since asyncio sends small parts of an answer at once (TCP_NODELAY) only where it is.
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if sys.platform == "darwin":

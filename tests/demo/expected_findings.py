@@ -2,8 +2,8 @@
 
 Expected of a case with a work tree that was changed before the fault, a retry budget of 3 (0 under auth), an agent
 deadline above the case's `stop_within_seconds`, and time for more than three tries of `retry-for-ever` before it.
-The good agent breaks nothing anywhere. Faults that the demo's agents cannot tell from one of these (a 429, a 503, or
-a reset) are left to agents that can.
+The good agent breaks nothing anywhere. Faults that the demo's agents cannot tell from one of these (429, 503, or
+reset) are left to agents that can.
 """
 
 from typing import NamedTuple

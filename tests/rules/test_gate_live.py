@@ -188,3 +188,10 @@ def test_two_runs_with_one_transcript_are_noticed_and_one_is_not() -> None:
     assert standing(same).identical
     assert not standing(same[:1]).identical
     assert not standing(live(*clean(2))).identical
+
+
+def test_the_run_that_settles_a_claim_may_be_one_that_the_plan_allows() -> None:
+    found = standing(live(*clean(45), "recurred"), plan="c:1")
+    assert (found.recurred_run, found.allowed_run) == (None, 46)
+    assert found.claim is not None
+    assert found.claim.kind == "BOUNDED"

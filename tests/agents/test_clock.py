@@ -33,7 +33,7 @@ def test_another_source_is_another_library(
     source = tmp_path / "clock.c"
     source.write_bytes(clock.SOURCE.read_bytes() + b"/* changed */\n")
     monkeypatch.setattr(clock, "SOURCE", source)
-    assert clock.library(clock_library.parent / "other").name != clock_library.name
+    assert clock.library(tmp_path / "other").name != clock_library.name
 
 
 @pytest.mark.usefixtures("on_linux")

@@ -129,7 +129,8 @@ class ClientConnection(asyncio.Protocol):
             # What came while the request before was held may have stopped it.
             self._transport.resume_reading()
         head: h11.Request | None = None
-        body = bytearray()
+        body: list[bytes] = []
+        size = 0
         while True:
             event = self._parser.next_event() if something_came else h11.NEED_DATA
             something_came = True
@@ -143,8 +144,9 @@ class ClientConnection(asyncio.Protocol):
             elif type(event) is h11.Request:
                 head = event
             elif type(event) is h11.Data:
-                body += event.data
-                if len(body) > MAX_BODY_BYTES:
+                body.append(event.data)
+                size += len(event.data)
+                if size > MAX_BODY_BYTES:
                     raise BodyTooLarge
             elif type(event) is h11.EndOfMessage and head is not None:
                 break
@@ -156,7 +158,7 @@ class ClientConnection(asyncio.Protocol):
         self.http_1_0 = head.http_version < b"1.1"
         self.takes_no_body = head.method == b"HEAD"
         self.keep_alive = not self.http_1_0 and not _says_close(headers)
-        return HttpRequest(head.method.decode("latin-1"), path, query, headers, bytes(body))
+        return HttpRequest(head.method.decode("latin-1"), path, query, headers, b"".join(body))
 
     def _renew_parser(self) -> bool:
         """Begin with the next request; says whether some of it has come already, or the peer's end."""

@@ -128,7 +128,10 @@ def test_what_the_client_never_acknowledged_is_not_delivered(kind: str, tmp_path
             client.ask(ASK)
             serving.wait_said("first-fault")
             if kind == "mid_stream_stall":
-                assert client.socket.recv(1), "it was sent"
+                came = b""
+                while not came.partition(b"\r\n\r\n")[2]:
+                    # Byte by byte: some of the body is under way, and most of it never arrives.
+                    came += client.socket.recv(1)
             else:
                 serving.wait_logged("closed")
         serving.wait_logged("closed")

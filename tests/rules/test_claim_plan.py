@@ -1,10 +1,12 @@
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pytest
 
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.case import Baseline, RerunRule
+from pytest_regcase.records.session import LiveRow
 from pytest_regcase.records.words import AttemptVerdict
 from pytest_regcase.rules.claim_plan import (
     ClaimSettings,
@@ -18,7 +20,7 @@ from pytest_regcase.rules.claim_plan import (
 )
 from pytest_regcase.rules.comparison import boschloo_p, fisher_p, predictive_at_most
 from pytest_regcase.rules.plans import plan_for
-from pytest_regcase.rules.sequential import Plan
+from pytest_regcase.rules.sequential import Plan, SequentialResult, decide, history_of
 from tests.rules.attempt_samples import live
 
 RULE = RerunRule()
@@ -297,3 +299,43 @@ def test_a_run_that_two_sessions_made_counts_the_same_whichever_was_first(indepe
     other = in_force(asked, plan, rows[::-1], pass_over=False)
     assert (one.plan, one.result, one.clean) == (other.plan, other.result, other.clean)
     assert one.sessions == 1
+
+
+def one_look_at_a_time(
+    asked: ClaimSettings, plan: Plan, rows: tuple[LiveRow, ...]
+) -> tuple[Plan, SequentialResult]:
+    """The definition: settled by too few sessions, a plan asks for one more run for each that is missing."""
+    history = history_of(rows, pass_over=True)
+    while True:
+        result = decide(plan, history)
+        read = [row.session_id for row in rows if row.verdict == "clean"][: result.clean]
+        missing = asked.min_sessions - len(set(read))
+        if result.outcome != "accepted" or missing <= 0:
+            return plan, result
+        plan = Plan(name=plan.name, bounds=tuple(bound + missing for bound in plan.bounds))
+
+
+@pytest.mark.parametrize("min_sessions", [1, 2, 3])
+@pytest.mark.parametrize("bounds", [(2,), (1, 3), (2, 2)])
+def test_sessions_ask_for_no_other_runs_than_the_definition_does(
+    bounds: tuple[int, ...], min_sessions: int
+) -> None:
+    asked, plan = settings(min_sessions=min_sessions), Plan(name="any", bounds=bounds)
+    outcomes: tuple[AttemptVerdict, ...] = ("clean", "recurred", "failed-otherwise", "inconclusive")
+    for verdicts in product(outcomes, repeat=4):
+        for sessions in ("aaaa", "aabc"):
+            made = zip(live(*verdicts), sessions, strict=True)
+            rows = tuple(row.model_copy(update={"session_id": session}) for row, session in made)
+            for given in (rows, rows[1:]):
+                found = in_force(asked, plan, given, pass_over=True)
+                expected_plan, expected = one_look_at_a_time(asked, plan, given)
+                assert (found.result, verdicts, sessions) == (expected, verdicts, sessions)
+                assert found.plan == expected_plan
+
+
+def test_what_fixes_spend_is_that_of_the_rule_in_force() -> None:
+    spends = settings(attempts_spend=True, rule="fixed")
+    none = (1 - Decimal("0.9") ** claim_plan(spends, RULE, TWO_OF_20, 1).bounds[0]) * (
+        1 - Decimal("0.9") ** claim_plan(spends, RULE, TWO_OF_20, 2).bounds[0]
+    )
+    assert abs(risk_over_fixes(spends, RULE, TWO_OF_20, 2) - (1 - none)) < Decimal("1e-25")

@@ -1,10 +1,12 @@
 """How one check came out over its tries: everything that is said of it."""
 
+from typing import Any
+
 import pytest
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.decision import BrokenFinding, ScenarioResult
-from pytest_regcase.rules.gate_checks import SAYS_BROKEN, SAYS_WHY, check_scenario
+from pytest_regcase.rules.gate_checks import SAYS_BROKEN, SAYS_WHY, TRY_MISSING, check_scenario
 from pytest_regcase.rules.gate_inputs import PlannedCheck
 from pytest_regcase.rules.policies import policy_for
 from tests.rules.attempt_samples import SIMULATION, a_finding, an_attempt, findings, simulation
@@ -114,3 +116,15 @@ def test_what_broke_stands_in_the_order_of_expectations_and_codes_each_once() ->
 def test_every_word_has_a_sentence() -> None:
     assert len(set(SAYS_WHY.values())) == len(SAYS_WHY) == 8
     assert len(set(SAYS_BROKEN.values())) == len(SAYS_BROKEN) == 7
+
+
+@pytest.mark.parametrize(
+    ("numbers", "verdicts"),
+    [((1,), ["recovered"]), ((0, 1, 3), ["not-recovered", "recovered", "recovered"])],
+)
+def test_what_passed_after_a_try_that_is_not_there_is_no_pass(
+    numbers: tuple[int, ...], verdicts: list[Any]
+) -> None:
+    made = [an_attempt(each, try_number=number) for number, each in zip(numbers, verdicts, strict=True)]
+    found = of(*made)
+    assert (found.result, found.flaky, found.why) == ("inconclusive", False, TRY_MISSING)

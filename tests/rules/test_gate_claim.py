@@ -88,6 +88,7 @@ class TestKind:
         assert (found.kind, found.settled, found.lacks, found.warnings) == ("none", False, (), ())
         assert (found.p_value, found.compared, found.bound) == (None, None, None)
         assert (found.clean, found.failures, found.refuted_by_run) == (20, 0, 21)
+        assert claim(live("recurred"), baseline=baseline(0, 20)).kind == "none"
 
     def test_one_clean_run_says_little_and_not_nothing(self) -> None:
         found = claim(in_sessions(1), baseline=baseline(20, 200))

@@ -5,7 +5,13 @@ import pytest
 from pytest_regcase.records.attempt import Digests, Draw
 from pytest_regcase.records.session import LiveRow
 from pytest_regcase.records.words import AttemptVerdict
-from pytest_regcase.rules.independence import Independence, counting_draws, fresh_draws, symptom_is_the_suppliers
+from pytest_regcase.rules.independence import (
+    Independence,
+    counting_draws,
+    fresh_draws,
+    run_order,
+    symptom_is_the_suppliers,
+)
 from tests.rules.attempt_samples import a_case, a_live_attempt, an_attempt, live
 
 OUTPUT = {"symptom": "wrong answer", "source_event": "e", "termination": "finished"}
@@ -109,3 +115,15 @@ def test_distinct_looks_at_clean_runs_only() -> None:
 )
 def test_where_the_symptom_lies(changes: dict[str, Any], suppliers: bool) -> None:
     assert symptom_is_the_suppliers(a_case(**changes)) is suppliers
+
+
+def test_rows_of_one_run_have_one_order_whichever_was_made_first() -> None:
+    rows = (
+        *with_transcripts(None),
+        *with_transcripts("A"),
+        *with_transcripts("B"),
+        *live("clean", session_id="s2"),
+        *live("clean", first=2, session_id="s0"),
+    )
+    for given in (rows, rows[::-1]):
+        assert sorted(given, key=run_order) == list(rows)

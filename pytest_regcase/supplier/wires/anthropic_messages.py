@@ -21,11 +21,12 @@ from pytest_regcase.supplier.wires.anthropic_errors import error_body, error_in_
 from pytest_regcase.supplier.wires.anthropic_messages_reading import (
     NAME,
     input_of,
+    read_message,
     read_message_object,
     read_request,
     read_stream,
 )
-from pytest_regcase.supplier.wires.reading import json_object
+from pytest_regcase.supplier.wires.reading import Reader, json_object
 from pytest_regcase.supplier.wires.rendering import as_json, event, pieces, rough_tokens, written_tokens
 
 _MESSAGES = "/v1/messages"
@@ -52,6 +53,9 @@ class AnthropicMessages:
     request_id_header: ClassVar[str] = "request-id"
     clients_add_version: ClassVar[bool] = True
 
+    def __init__(self) -> None:
+        self._reader = Reader(read_message)
+
     def parse(self, request: HttpRequest) -> ModelRequest | Refusal | PlainAnswer:
         """Read a request; a malformed one is refused as the real API does.
 
@@ -60,9 +64,9 @@ class AnthropicMessages:
         if request.method != ("POST" if request.path.startswith(_MESSAGES) else "GET"):
             return Refusal(405, "bad_method")
         if request.path == _MESSAGES:
-            return read_request(request.body)
+            return read_request(request.body, self._reader)
         if request.path == _COUNT_TOKENS:
-            read = read_request(request.body, counting=True)
+            read = read_request(request.body, Reader(read_message), counting=True)
             if isinstance(read, Refusal):
                 return read
             characters = sum(len(each.text) for each in read.messages)

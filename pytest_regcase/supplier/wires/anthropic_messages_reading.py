@@ -7,10 +7,12 @@ library only, since the supplier's child process imports it.
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from pytest_regcase.supplier.protocol import Call, Message, ModelRequest, Refusal, UpstreamReply
 from pytest_regcase.supplier.wires.reading import (
+    Reader,
     error_word,
     flat,
     json_object,
@@ -25,10 +27,12 @@ INVALID_INPUT = "INVALID_JSON"
 """Where arguments stand that are no JSON object, as the API's documentation has it: an ``input`` must be one."""
 
 
-def read_request(body: bytes, *, counting: bool = False) -> ModelRequest | Refusal:
+def read_request(
+    body: bytes, reader: Reader[tuple[Message, ...]], *, counting: bool = False
+) -> ModelRequest | Refusal:
     """Read the body of ``POST /v1/messages``; a malformed one is refused as the real API does.
 
-    `counting`: of ``/v1/messages/count_tokens``, which takes no ``max_tokens``.
+    `reader` reads with `read_message`; `counting`: of ``/v1/messages/count_tokens``, without ``max_tokens``.
     """
     data = json_object(body)
     if data is None:
@@ -51,7 +55,7 @@ def read_request(body: bytes, *, counting: bool = False) -> ModelRequest | Refus
         streaming=data.get("stream") is True,
         messages=(
             *((Message("system", system),) if system else ()),
-            *(part for each in messages for part in _read_message(each)),
+            *chain.from_iterable(reader.read(messages)),
         ),
         tools=tuple(each for each in names if each is not None),
         usage_asked=True,
@@ -87,8 +91,12 @@ def _what_is_bad(messages: Any) -> str | None:
     return None
 
 
-def _read_message(message: Mapping[str, Any]) -> Iterator[Message]:
-    """Yield a message, or its parts in order: tool results, and what was said before, between and after them."""
+def read_message(message: Mapping[str, Any]) -> tuple[Message, ...]:
+    """Return a message, or its parts in order: tool results, and what was said before, between and after them."""
+    return tuple(_parts_of(message))
+
+
+def _parts_of(message: Mapping[str, Any]) -> Iterator[Message]:
     content = message["content"]
     if isinstance(content, str):
         yield Message(message["role"], content)

@@ -155,7 +155,8 @@ def _parse_completion(body: bytes, reader: Reader[Message]) -> ModelRequest | Re
         return Refusal(
             400, "bad_messages", "Invalid 'messages': expected a non-empty array of objects, each with a role."
         )
-    names = [text_or_none(member(each, "function").get("name")) for each in objects(data.get("tools"))]
+    functions = [each.get("function") for each in objects(data.get("tools"))]
+    names = [text_or_none(each.get("name")) for each in functions if isinstance(each, dict)]
     return ModelRequest(
         wire=OpenAIChat.name,
         model=data["model"],

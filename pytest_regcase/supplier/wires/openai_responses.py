@@ -22,11 +22,12 @@ from pytest_regcase.supplier.wires.openai_responses_reading import (
     NAME,
     input_characters,
     item_ids,
+    read_item,
     read_request,
     read_response,
     read_stream,
 )
-from pytest_regcase.supplier.wires.reading import json_object
+from pytest_regcase.supplier.wires.reading import Reader, json_object
 from pytest_regcase.supplier.wires.rendering import as_json, event, pieces, rough_tokens, written_tokens
 
 _RESPONSES = "/v1/responses"
@@ -74,6 +75,9 @@ class OpenAIResponses:
     request_id_header: ClassVar[str] = "x-request-id"
     clients_add_version: ClassVar[bool] = False
 
+    def __init__(self) -> None:
+        self._reader = Reader(read_item)
+
     def parse(self, request: HttpRequest) -> ModelRequest | Refusal | PlainAnswer:
         """Read a request; a malformed one is refused as the real API does."""
         if request.method != "POST":
@@ -84,7 +88,7 @@ class OpenAIResponses:
                 " (HINT: Perhaps you meant to use a different HTTP method?)",
             )
         if request.path == _RESPONSES:
-            return read_request(request.body)
+            return read_request(request.body, self._reader)
         characters = input_characters(request.body)
         if isinstance(characters, Refusal):
             return characters

@@ -5,11 +5,12 @@ are one canonical message here, so that calls and their results can be checked a
 library only, since the supplier's child process imports it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_regcase.supplier.protocol import Call, Message, ModelRequest, Refusal, UpstreamReply
 from pytest_regcase.supplier.wires.reading import (
+    Reader,
     error_word,
     flat,
     json_object,
@@ -26,8 +27,11 @@ _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
-def read_request(body: bytes) -> ModelRequest | Refusal:
-    """Read the body of ``POST /v1/responses``; a malformed one is refused as the real API does."""
+def read_request(body: bytes, reader: Reader[Message | None]) -> ModelRequest | Refusal:
+    """Read the body of ``POST /v1/responses``; a malformed one is refused as the real API does.
+
+    `reader` reads with `read_item`.
+    """
     data = json_object(body)
     if data is None:
         return Refusal(400, "bad_json")
@@ -51,7 +55,7 @@ def read_request(body: bytes) -> ModelRequest | Refusal:
         wire=NAME,
         model=data["model"],
         streaming=data.get("stream") is True,
-        messages=(*head, *read_items(items)),
+        messages=(*head, *_turns(reader.read(items))),
         tools=tuple(each for each in tools if each is not None),
         usage_asked=True,
         continues=previous,
@@ -61,15 +65,14 @@ def read_request(body: bytes) -> ModelRequest | Refusal:
 
 def input_characters(body: bytes) -> int | Refusal:
     """Return how long the texts of a token count's request are; refused like a request for a reply."""
-    request = read_request(body)
+    request = read_request(body, Reader(read_item))
     return request if isinstance(request, Refusal) else sum(len(each.text) for each in request.messages)
 
 
-def read_items(items: list[dict[str, Any]]) -> Iterator[Message]:
+def _turns(messages: Iterable[Message | None]) -> Iterator[Message]:
     """Yield canonical messages; what an assistant says and calls in a row is one."""
     turn: list[Message] = []
-    for item in items:
-        message = _read_item(item)
+    for message in messages:
         if message is None:
             # Reasoning and the like: neither said nor called, and inside of a turn.
             continue
@@ -84,7 +87,8 @@ def read_items(items: list[dict[str, Any]]) -> Iterator[Message]:
         yield _joined(turn)
 
 
-def _read_item(item: Mapping[str, Any]) -> Message | None:
+def read_item(item: Mapping[str, Any]) -> Message | None:
+    """Return what one item says, calls or answers; None where it does none of that."""
     kind = item.get("type")
     if kind == "item_reference":
         reply = reply_of_item(str(item.get("id", "")))

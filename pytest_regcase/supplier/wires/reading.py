@@ -18,8 +18,8 @@ _Read = TypeVar("_Read")
 class Reader(Generic[_Read]):
     """Reads lists of JSON objects, and of each list only what the one before did not begin with.
 
-    Agents send the whole conversation with every request: read anew each time, a run would cost the square of its
-    length. Two objects that are equal in JSON must read alike.
+    Agents send the whole conversation with every request, and all of it would be read anew. Two objects that are
+    equal in Python count as one: 1 and true as well, which no agent exchanges in what it repeats.
     """
 
     def __init__(self, read: Callable[[dict[str, Any]], _Read]) -> None:

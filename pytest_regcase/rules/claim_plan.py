@@ -160,9 +160,7 @@ def _further_runs(
         if failures == len(plan.bounds):
             break
         if decided == plan.bounds[failures] + further:
-            if len(sessions) >= min_sessions:
-                break
-            further += min_sessions - len(sessions)
+            further += max(0, min_sessions - len(sessions))
     return further
 
 

@@ -131,7 +131,8 @@ def test_what_the_client_never_acknowledged_is_not_delivered(kind: str, tmp_path
                 came = b""
                 while not came.partition(b"\r\n\r\n")[2]:
                     # Byte by byte: some of the body is under way, and most of it never arrives.
-                    came += client.socket.recv(1)
+                    came += (one := client.socket.recv(1))
+                    assert one, came
             else:
                 serving.wait_logged("closed")
         serving.wait_logged("closed")

@@ -63,6 +63,12 @@ def test_the_policy_says_what_the_tries_come_to() -> None:
     assert (broken.result, broken.flaky) == ("broken", False)
 
 
+def test_no_later_try_turns_a_crash_green() -> None:
+    crashed = an_attempt("inconclusive", reason="worker-crashed")
+    found = of(crashed, an_attempt("recovered", try_number=1, findings=findings()))
+    assert (found.result, found.why) == ("inconclusive", "the test worker crashed")
+
+
 def test_a_failed_control_is_the_reason_whatever_was_shown() -> None:
     for check in (simulation("recovered"), simulation("not-recovered", "not-recovered")):
         found = check_scenario(check, CONFIRM, control_failed=True)

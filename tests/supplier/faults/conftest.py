@@ -1,5 +1,6 @@
 """One supplier for all tests of this folder: each request names the fault that it is to meet."""
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_regcase import registry
+from pytest_regcase.records.wire import WireEvent
 from pytest_regcase.supplier.inject import wire_entries
 from pytest_regcase.supplier.spec import FaultSpec
 from tests.conftest import REPOSITORY
@@ -27,13 +29,26 @@ class FaultyService:
 
     def __init__(self, serving: Serving) -> None:
         self.serving = serving
+        self._asked = 0
 
-    def ask(self, client: RawClient, kind: str, wire: str, *, streaming: bool = False, **settings: Any) -> None:
-        """Send a request and do not wait."""
+    def ask(self, client: RawClient, kind: str, wire: str, *, streaming: bool = False, **settings: Any) -> str:
+        """Send a request and do not wait. Returns the digest of its body, which no other request has."""
+        self._asked += 1
         path, body = REQUESTS[wire]
-        model = model_for(registry.names("faults")[kind].value, settings)
-        data = json.dumps({"model": model, "stream": streaming, **body})
-        client.post(data.encode(), path=f"{self.serving.path}/{path}")
+        model = model_for(registry.names("faults")[kind].value, settings, note=str(self._asked))
+        data = json.dumps({"model": model, "stream": streaming, **body}).encode()
+        client.post(data, path=f"{self.serving.path}/{path}")
+        return "sha256:" + hashlib.sha256(data).hexdigest()
+
+    def sent(self, body_digest: str) -> WireEvent:
+        """Return the `sent` event of that request, once it is there: connections of other tests end meanwhile."""
+        self.serving.wait_for(lambda: bool(self._sent(body_digest)))
+        return self._sent(body_digest)[0]
+
+    def _sent(self, body_digest: str) -> list[WireEvent]:
+        events = self.serving.events()
+        numbers = {each["request"] for each in events if each.get("body_digest") == body_digest}
+        return [each for each in events if each["event"] == "sent" and each["request"] in numbers]
 
     def meet(self, kind: str, *, wire: str = "openai-chat", streaming: bool = False, **settings: Any) -> Response:
         """Return the whole answer of that fault."""

@@ -18,13 +18,10 @@ def met(
     faulty: FaultyService, kind: str, wire: str, until: bytes, *, streaming: bool = True, **settings: Any
 ) -> tuple[bytes, WireEvent]:
     """What came up to `until`, and the `sent` event after the client let go there."""
-    before = len([each for each in faulty.serving.events() if each["event"] == "closed"])
     with faulty.serving.client() as client:
-        faulty.ask(client, kind, wire, streaming=streaming, **settings)
+        asked = faulty.ask(client, kind, wire, streaming=streaming, **settings)
         raw = read_until(client, until)
-    faulty.serving.wait_logged("closed", before + 1)
-    sent = [each for each in faulty.serving.events() if each["event"] == "sent"]
-    return raw, sent[-1]
+    return raw, faulty.sent(asked)
 
 
 def read_until(client: RawClient, mark: bytes) -> bytes:

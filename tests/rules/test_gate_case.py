@@ -138,6 +138,14 @@ class TestClaims:
         }
         assert list(of(claimed(live("clean")), profile="nightly", today=late, claim_days=20)) == ["verifying"]
 
+    def test_a_claim_that_is_dated_ahead_is_not_young_for_ever(self) -> None:
+        early = (FIXED_AT - timedelta(days=2)).date()
+        assert of(claimed(live("clean")), profile="nightly", today=early) == {
+            "claim-overdue": "!fix 1 verifying: 1 of 29 clean live runs; it is dated 2 days ahead"
+        }
+        yesterday = (FIXED_AT - timedelta(days=1)).date()
+        assert list(of(claimed(live("clean")), profile="nightly", today=yesterday)) == ["verifying"]
+
     def test_settled(self) -> None:
         rows = live(*clean(34))
         assert of(claimed(rows), profile="release") == {

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation, load_simulations
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord
-from pytest_regcase.records.case import Fix
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import LiveRow, SessionRow, SessionSnapshot
 from pytest_regcase.records.words import ScenarioKind
@@ -77,23 +76,25 @@ def decide_session(
     """
     problems = dict(invalid or {})
     known = load_simulations(project) if simulations is None else simulations
+    found = ledger.rows(case_ids=[each.id for each in cases])
     made: dict[AttemptKey, list[AttemptRecord]] = {}
-    for _, record in ledger.rows(session_id=row.session_id):
-        made.setdefault(record.key, []).append(record)
-    rows = _by_case(cases, ledger.rows(case_ids=[each.id for each in cases]))
+    for _, record in found:
+        if record.session_id == row.session_id:
+            made.setdefault(record.key, []).append(record)
+    rows = _by_case(cases, found)
     live = _live_since_fix(project, cases, rows, ledger, snapshot)
+    claims = claim_settings(project)
     inputs: list[CaseInputs] = []
     for loaded in cases:
         if loaded.id in problems:
             continue
-        fix = last_fix(loaded.case)
         since = live.get(loaded.id, _SinceFix())
         inputs.append(
             CaseInputs(
                 case_id=loaded.id,
                 case=loaded.case,
                 rule=rerun_rule(project, loaded.case),
-                claims=claim_settings(project),
+                claims=claims,
                 checks=tuple(
                     _check(project, loaded, key, known, snapshot, made.get(key, []))
                     for key in row.planned
@@ -102,7 +103,7 @@ def decide_session(
                 live=since.counting,
                 live_set_aside=since.set_aside,
                 recurred_set_aside=since.recurred_set_aside,
-                fix_is_of_another_ledger=fix is not None and not _is_at_hand(fix, ledger),
+                fix_is_of_another_ledger=not since.ledger_is_at_hand,
                 first_attempts=_first_attempts(rows[loaded.id], agent_name(loaded, snapshot)),
                 costs_model_calls=loaded.case.passes_through and snapshot.live_new == 0,
             )
@@ -133,6 +134,8 @@ class _SinceFix(NamedTuple):
     """How many have other digests."""
     recurred_set_aside: int = 0
     """How many of these show the symptom."""
+    ledger_is_at_hand: bool = True
+    """This is the ledger that the fix was claimed on, with at least the rows that it had then."""
 
 
 def _by_case(cases: Sequence[LoadedCase], rows: Sequence["LedgerRow"]) -> dict[str, list["LedgerRow"]]:
@@ -150,11 +153,6 @@ def _first_attempts(rows: Sequence["LedgerRow"], agent: str) -> dict[str, tuple[
             by_scenario.setdefault(record.scenario, []).append(record)
     control = by_scenario.get("control", [])
     return {name: first_attempts(made, control=control) for name, made in sorted(by_scenario.items())}
-
-
-def _is_at_hand(fix: Fix, ledger: "Ledger") -> bool:
-    """Whether this is the ledger that the fix was claimed on, with at least the rows that it had then."""
-    return fix.ledger_id == ledger.ledger_id and fix.rows <= ledger.row_count()
 
 
 def _live_since_fix(
@@ -185,12 +183,12 @@ def _since_fix(
     name = agent_name(loaded, snapshot)
     plan = AttemptPlan(key=AttemptKey(case_id=loaded.id, agent=name, scenario="live"), kind="live")
     present = attempt_digests(project, loaded, None, plan, snapshot)
-    same_ledger = _is_at_hand(fix, ledger)
+    at_hand = fix.ledger_id == ledger.ledger_id and fix.rows <= ledger.row_count()
     counting: list[LiveRow] = []
     set_aside = recurred_set_aside = 0
     # Freshness is judged over all live rows of the case: an answer seen before the fix is no new draw after it.
     for (seq, record), fresh in zip(rows, fresh_draws([each.record for each in rows]), strict=True):
-        after = seq > fix.rows if same_ledger else in_utc(record.started_at) >= in_utc(fix.at)
+        after = seq > fix.rows if at_hand else in_utc(record.started_at) >= in_utc(fix.at)
         if not after or record.agent != name:
             continue
         if record.digests != present:
@@ -206,7 +204,7 @@ def _since_fix(
                 response_digest=None if record.draw is None else record.draw.response_digest,
             )
         )
-    return _SinceFix(tuple(counting), set_aside, recurred_set_aside)
+    return _SinceFix(tuple(counting), set_aside, recurred_set_aside, at_hand)
 
 
 def _check(

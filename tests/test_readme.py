@@ -8,7 +8,7 @@ import pytest
 
 from pytest_regcase.case_files import load_case, load_simulations, seal_case
 from pytest_regcase.cli import COMMANDS
-from pytest_regcase.config import load_project
+from pytest_regcase.config import RegcaseConfig, load_project
 from pytest_regcase.importers.source import read_one
 
 ROOT = Path(__file__).parent.parent
@@ -68,3 +68,15 @@ def test_every_command_and_option_it_names_exists() -> None:
     plugin = (Path(__file__).parent.parent / "pytest_regcase" / "plugin.py").read_text(encoding="utf-8")
     options = set(re.findall(r'"(--regcase[a-z-]*)"', plugin))
     assert set(re.findall(r"^\| `(--regcase[a-z-]*)", README, re.MULTILINE)) == options
+
+
+def test_every_key_of_the_rules_page_exists_and_is_the_default(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    shown = load_project(tmp_path).config
+    assert shown.model_copy(update={"limits": RegcaseConfig().limits}) == RegcaseConfig()
+    keys = {
+        each for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for each in re.findall(r"`(\w+)`", row)
+    }
+    assert keys <= set(RegcaseConfig.model_fields)

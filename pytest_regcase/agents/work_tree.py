@@ -13,8 +13,16 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
+from pytest_regcase.agents.git_commands import (
+    EMAIL,
+    GIT_SECONDS,
+    IDENTITY,
+    NOT_WORK,
+    git_command,
+    git_environment,
+    run_git,
+)
 from pytest_regcase.errors import MachineryError, UsageRefused
 from pytest_regcase.records.observed import WorkTreeNotes
 
@@ -22,26 +30,6 @@ DIFF_LIMIT_BYTES = 1024 * 1024
 CUT_MARK = "\n[pytest-regcase cut this diff here, at 1 MiB]\n"
 MAX_FILES = 20_000
 MAX_BYTES = 200 * 1024 * 1024
-GIT_SECONDS = 120.0
-
-_IDENTITY = "pytest-regcase"
-_DATE = "2000-01-01T00:00:00+00:00"
-"""Fixed, so that equal files give an equal base commit."""
-_NOT_WORK = "__pycache__/\n*.pyc\n.pytest_cache/\n"
-"""What running the work tree's own tests leaves behind; a repository of a person's would ignore it too."""
-_SETTINGS = MappingProxyType(
-    {
-        "core.hooksPath": os.devnull,
-        "core.autocrlf": "false",
-        "core.fsmonitor": "false",
-        "core.compression": "0",
-        "core.fsync": "none",  # nothing here outlives its attempt's folder
-        "core.bigFileThreshold": "8m",
-        "gc.auto": "0",
-        "user.name": _IDENTITY,
-        "user.email": "regcase@localhost",
-    }
-)
 
 
 def lay(source: Path | None, work_dir: Path) -> str | None:
@@ -54,15 +42,15 @@ def lay(source: Path | None, work_dir: Path) -> str | None:
         work_dir.mkdir(parents=True, exist_ok=True)
         return None
     _copy(source, work_dir)
-    _git(["init", "--quiet", "--template=", "--initial-branch=main", str(work_dir)], cwd=work_dir)
+    run_git(["init", "--quiet", "--template=", "--initial-branch=main", str(work_dir)], cwd=work_dir)
     repository = work_dir / ".git"
     (repository / "info").mkdir(exist_ok=True)
-    (repository / "info" / "exclude").write_text(_NOT_WORK, encoding="utf-8")
+    (repository / "info" / "exclude").write_text(NOT_WORK, encoding="utf-8")
     with (repository / "config").open("a", encoding="utf-8") as config:
         # The agent's HOME is a throw-away one: without an identity its own commits would fail.
-        config.write(f"[user]\n\tname = {_IDENTITY}\n\temail = regcase@localhost\n[core]\n\tautocrlf = false\n")
-    _git(["add", "--all", "--force", "."], cwd=work_dir)
-    _git(["commit", "--quiet", "--allow-empty", "--no-verify", "-m", "The work tree at the start"], cwd=work_dir)
+        config.write(f"[user]\n\tname = {IDENTITY}\n\temail = {EMAIL}\n[core]\n\tautocrlf = false\n")
+    run_git(["add", "--all", "--force", "."], cwd=work_dir)
+    run_git(["commit", "--quiet", "--allow-empty", "--no-verify", "-m", "The work tree at the start"], cwd=work_dir)
     ours = _ours(work_dir)
     shutil.copytree(repository, ours)
     return (repository / "refs" / "heads" / "main").read_text(encoding="ascii").strip()
@@ -89,7 +77,7 @@ def note(work_dir: Path, base: str) -> WorkTreeNotes:
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(work_dir / ".git" / "objects"),
         }
         # A file that vanishes or cannot be read while we look must not hide the others.
-        _git(["add", "--all", "--ignore-errors", "."], cwd=work_dir, env=env, may_fail=True)
+        run_git(["add", "--all", "--ignore-errors", "."], cwd=work_dir, env=env, may_fail=True)
         diff = _diff(["--cached", base], work_dir, env)
         head = _head(work_dir)
         # The objects of its commits are the agent's; where they are broken, `head` alone tells of them.
@@ -154,7 +142,7 @@ def _copy_link(entry: Path, target: Path, root: Path) -> None:
 
 def _head(work_dir: Path) -> str:
     """Return the commit that HEAD of the agent's repository names, "" where that cannot be told."""
-    found = _git(
+    found = run_git(
         ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"],
         cwd=work_dir,
         env={"GIT_DIR": str(work_dir / ".git")},
@@ -167,9 +155,9 @@ def _diff(what: list[str], work_dir: Path, env: Mapping[str, str], *, may_fail: 
     """Return the diff as text, cut at the limit; "" where it fails and may."""
     command = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", *what]
     with subprocess.Popen(
-        _command(command),
+        git_command(command),
         cwd=work_dir,
-        env=_environment(env),
+        env=git_environment(env),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -193,55 +181,3 @@ def _diff(what: list[str], work_dir: Path, env: Mapping[str, str], *, may_fail: 
         )
     text = found[:DIFF_LIMIT_BYTES].decode("utf-8", errors="replace")
     return text + CUT_MARK if is_cut else text
-
-
-def _git(words: list[str], *, cwd: Path, env: Mapping[str, str] | None = None, may_fail: bool = False) -> str:
-    try:
-        done = subprocess.run(
-            _command(words),
-            cwd=cwd,
-            env=_environment(env or {}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=GIT_SECONDS,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise MachineryError(
-            "Couldn't lay the work tree: there is no `git` on the path.\nInstall git, or run cases without [task] "
-            "work_tree.",
-            slug="git-missing",
-        ) from error
-    except subprocess.TimeoutExpired as error:
-        raise MachineryError(
-            f"Couldn't look at the work tree {cwd}: git {words[0]} took longer than {GIT_SECONDS:g} s.\n"
-            "Keep large files out of the work tree."
-        ) from error
-    if done.returncode != 0 and not may_fail:
-        raise MachineryError(
-            f"Couldn't look at the work tree {cwd}: git {words[0]} said "
-            f"{done.stderr.decode('utf-8', errors='replace').strip()!r}.\nCheck the files below it."
-        )
-    return done.stdout.decode("utf-8", errors="replace") if done.returncode == 0 else ""
-
-
-def _command(words: list[str]) -> list[str]:
-    settings = [word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}")]
-    return ["git", *settings, *words]
-
-
-def _environment(more: Mapping[str, str]) -> dict[str, str]:
-    """Return git's whole environment: no settings, hooks or identity of the user's or the system's."""
-    return {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": os.devnull,
-        "LC_ALL": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_AUTHOR_DATE": _DATE,
-        "GIT_COMMITTER_DATE": _DATE,
-        **more,
-    }

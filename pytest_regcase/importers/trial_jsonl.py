@@ -20,6 +20,7 @@ from pytest_regcase.importers.reading import (
     moment,
     parse_json,
     present,
+    printable,
     read_lines,
     refused,
     sequence,
@@ -31,6 +32,9 @@ from pytest_regcase.records.canonical import digest_of
 from pytest_regcase.records.trial import Submission, TranscriptLine, Trial, TrialError, TrialRef
 from pytest_regcase.records.words import EXPECTATIONS, Outcome, Termination
 
+_FILE: Final = "trial.jsonl"
+_OWN_OUTPUT: Final = "out/"
+"""Where an agent that our recorder runs puts its own log, which may be of any format: ours holds it all."""
 _KNOWN_SCHEMA: Final = 1
 _SHOWN_BAD_LINES: Final = 5
 
@@ -41,7 +45,14 @@ class TrialJsonl:
     name = "trial-jsonl"
 
     def handles(self, peek: Peek) -> bool:
-        """Say whether the first line is an object with ``kind = "trial"`` and a schema."""
+        """Say whether the first line is an object with ``kind = "trial"`` and a schema.
+
+        A folder of our recorder's is one trial, whatever else its agent wrote into it.
+        """
+        if peek.kind == "folder":
+            inner = peek.member(_FILE)
+            has_own_output = any(each.startswith(_OWN_OUTPUT) for each in peek.members)
+            return inner is not None and has_own_output and self.handles(inner)
         try:
             first = mapping(parse_json(peek.first_line).value)
         except NotJson:
@@ -49,8 +60,8 @@ class TrialJsonl:
         return first.get("kind") == "trial" and "schema" in first
 
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
-        """Yield the one trial of the file."""
-        trial = _read(source)
+        """Yield the one trial of the file or folder."""
+        trial = _read(_file(source))
         failed = (
             trial.outcome == "failed" or trial.error is not None or trial.termination not in (None, "finished")
         )
@@ -76,7 +87,11 @@ class TrialJsonl:
 
     def read(self, source: Path, ref: TrialRef) -> Trial:  # noqa: ARG002 - one trial a file
         """Read the trial; a line that cannot be used is left out and said in `missing`."""
-        return _read(source)
+        return _read(_file(source))
+
+
+def _file(source: Path) -> Path:
+    return source / _FILE if source.is_dir() else source
 
 
 def _read(source: Path) -> Trial:
@@ -151,18 +166,33 @@ class _Lines:
                 self.partial_patch = text(rest.get("patch", rest.get("partial_patch")))
             elif kind == "failed_step":
                 self.failed_step = whole(rest.get("step"))
+                self._label("failed-step", rest.get("step_id"), rest.get("step_role"), rest.get("cause"))
             elif kind == "cleanup":
-                self.labels.extend(
-                    f"cleanup:{each}" for each in (text(rest.get("status")), text(rest.get("what"))) if each
-                )
+                if rest.get("status") == "failed":
+                    self._label("cleanup-failed", rest.get("what"))
+            elif kind == "verification":
+                self._label("verification", rest.get("name"), "passed" if rest.get("passed") is True else "failed")
+            elif kind == "patch_capture":
+                if rest.get("status") == "failed":
+                    why = (text(rest.get("reason")) or "no reason is recorded").partition("\n")[0]
+                    self.missing.append(printable(f"the agent's patch was not captured: {why}"))
+            elif kind == "repaired":
+                self.missing.append(f"half a line before line {number} was dropped, and the trial gone on with")
             elif kind == "end":
                 self.end = rest
-            else:
+                self._label("limit", rest.get("limit"))
+            elif kind != "task_step":
                 self.bad(number, "its kind is none of ours")
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(each) for each in first["loc"])
             self.bad(number, f"{place}: {first['msg']}")
+
+    def _label(self, what: str, *words: Any) -> None:
+        """Add a clue from words that stand in the file; `unknown` and what is no text are none."""
+        said = [each for each in words if isinstance(each, str) and each not in ("", "unknown")]
+        if said:
+            self.labels.append(":".join((what, *said)))
 
     def _step(self, number: int, record: dict[str, Any]) -> None:
         line = TranscriptLine.model_validate_json(json.dumps(self._timed(number, record)))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pytest_regcase.records.base import Many, Record
-from pytest_regcase.records.words import Expectation, Outcome, RaisedBy, Termination
+from pytest_regcase.records.words import Expectation, Outcome, RaisedBy, SaidByPerson, Termination
 
 
 class ToolCall(Record):
@@ -51,10 +51,15 @@ class TranscriptLine(Record):
 
 
 class ErrorLink(Record):
-    """One link of an exception chain, outermost first."""
+    """One link of an exception chain, outermost first; what a client library's error object says where it does."""
 
     type: str | None = None
     message: str | None = None
+    status_code: int | None = None
+    code: str | None = None
+    error_type: str | None = None
+    body: Any = None
+    request_id: str | None = None
 
 
 class TrialError(Record):
@@ -112,6 +117,15 @@ class Trial(Record):
     missing: Many[str] = ()
     """Sentences: what was looked for and not found, or found broken."""
     redactions: dict[str, int] = Field(default_factory=dict)
+    by_person: Many[SaidByPerson] = ()
+    """Which of these facts the log does not hold and a person has said."""
+
+    @property
+    def no_reply(self) -> bool:
+        """Say whether the failing step is one whose reply failed or never came."""
+        if self.failing_step is None or self.termination not in ("error", "cut-off", "cancelled"):
+            return False
+        return self.failing_step > max((line.step for line in self.replies), default=0)
 
     @property
     def replies(self) -> tuple[TranscriptLine, ...]:
@@ -137,3 +151,7 @@ class TrialRef(Record):
     """The slug that goes with `why_not`: passed, no-sign-of-failure, cancelled-sibling, never-ran, ..."""
     sample: str | None = None
     """The id by which a person names it within the source (`--sample`), where the format has one."""
+    joins_by: str | None = None
+    """Set only by formats that hold no conversation (reports, predictions): the task id of the trajectory that
+    they are about. A trajectory of that id in the same sweep is then read together with this record, as one trial:
+    its steps, this record's outcome and labels. The trajectory's importer sets nothing; its `task_id` counts."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 Outcome = Literal["passed", "failed", "undetermined"]
 Termination = Literal["finished", "error", "limit", "cut-off", "cancelled", "never-started"]
+SaidByPerson = Literal["task_id", "harness"]
 RaisedBy = Literal["agent", "supplier", "environment", "grader", "harness", "unknown"]
 Expectation = Literal[
     "log_failure",
@@ -41,6 +42,20 @@ InconclusiveReason = Literal[
 CaseState = Literal["open", "verifying", "closed", "regressed", "retired"]
 Decision = Literal["pass", "fail", "unproven"]
 StepRole = Literal["agent", "grader", "evidence", "other"]
+FailureCauseWord = Literal["key_budget", "key_auth", "transient", "unknown"]
+TrialStatus = Literal[
+    "not_reached",
+    "interrupted",
+    "agent_error",
+    "patch_capture_failed",
+    "unscored",
+    "empty_patch",
+    "resolved",
+    "unresolved",
+]
+Quality = Literal["complete", "degraded", "unscored", "agent-failed"]
+Retry = Literal["now", "after-budget-reset", "never"]
+RunKind = Literal["real", "controlled"]
 CauseStatus = Literal["unknown", "confirmed"]
 HypothesisClass = Literal[
     "deadline",

@@ -5,14 +5,11 @@ Never prints: whoever calls is handed each event as it is recorded.
 
 import json
 import selectors
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 
 from pytest_regcase import registry
 from pytest_regcase.case_files import LoadedCase, find_case, find_simulation, load_case, writing
@@ -21,6 +18,7 @@ from pytest_regcase.errors import MachineryError, UsageRefused
 from pytest_regcase.records.case import Simulation
 from pytest_regcase.records.wire import NotApplicable, WireEvent, WireFacts
 from pytest_regcase.recovery.wire_facts import wire_facts
+from pytest_regcase.session.ended_by_signal import ended_by_a_signal
 from pytest_regcase.session.opening import make_session_folder
 from pytest_regcase.session.supply import supplier_spec
 from pytest_regcase.supplier.inject import declares_for
@@ -117,7 +115,7 @@ def serve(
         raise UsageRefused(
             f"Couldn't listen on port {spec.port}: {error.strerror or error}.\nName another one, or none: --port."
         ) from error
-    with supplier, _ended_by_a_signal():
+    with supplier, ended_by_a_signal():
         try:
             on_start(supplier)
             trouble = _run(supplier, tail)
@@ -168,20 +166,6 @@ class _Tail:
         self._offset += len(data)
         for line in data.splitlines():
             self._on_event(json.loads(line))
-
-
-@contextmanager
-def _ended_by_a_signal() -> Iterator[None]:
-    """Let SIGTERM end us as Ctrl-C does: a shell takes Ctrl-C away from what it runs in the background."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _known_wires(asked: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_regcase.errors import ImportRefused
+from pytest_regcase.importers.collection import collect
 from pytest_regcase.importers.source import find_trials, read_one, read_output
 from pytest_regcase.records.trial import Trial
 from pytest_regcase.records.words import EXPECTATIONS
@@ -172,3 +173,62 @@ def test_a_reply_of_a_step_that_has_one_is_left_out_and_said(tmp_path: Path) -> 
         "line 3 is left out: the reply of step 1 comes after that of step 1",
         "line 6 is left out: the reply of step 1 comes after that of step 2",
     ]
+
+
+def test_a_recorders_folder_is_one_trial_whatever_its_agent_wrote_into_it(tmp_path: Path) -> None:
+    lines = [{"kind": "trial", "schema": 1, "task_id": "t"}, {"kind": "end", "termination": "error"}]
+    text = "".join(json.dumps(each) + "\n" for each in lines)
+    for name in ("one", "two"):
+        (tmp_path / name / "out").mkdir(parents=True)
+        (tmp_path / name / "trial.jsonl").write_text(text)
+        (tmp_path / name / "out" / "trial.jsonl").write_text(text)
+    assert read_one(tmp_path / "one").task_id == "t"
+    with collect(tmp_path) as found:
+        assert [each.key for each in found.entries] == ["one", "two"]
+
+
+def test_what_our_runner_adds_is_read_as_clues(tmp_path: Path) -> None:
+    failed = {"type": "grade", "error": "E: gone", "fatal": False, "step_role": "grader"}
+    trial = read(
+        tmp_path,
+        {"kind": "task_step", "id": "grade", "type": "grade", "step_role": "grader", "status": "started"},
+        {"kind": "failed_step", "step_id": "grade", "cause": "transient", **failed},
+        {"kind": "failed_step", "step_id": "again", "cause": "unknown", **failed},
+        {"kind": "verification", "name": "tests", "passed": True, "step_id": "grade"},
+        {"kind": "verification", "name": "lint", "passed": False, "step_id": "grade"},
+        {"kind": "cleanup", "what": "server", "status": "done"},
+        {"kind": "cleanup", "what": "work tree", "status": "failed", "error": "OSError: busy"},
+        {"kind": "patch_capture", "status": "captured"},
+        {"kind": "end", "termination": "limit", "outcome": "undetermined", "limit": "max_steps"},
+    )
+    assert trial.labels == (
+        "failed-step:grade:grader:transient",
+        "failed-step:again:grader",
+        "verification:tests:passed",
+        "verification:lint:failed",
+        "cleanup-failed:work tree",
+        "limit:max_steps",
+    )
+    assert trial.missing == ()
+
+
+def test_a_patch_that_was_not_captured_and_a_repaired_file_are_said(tmp_path: Path) -> None:
+    trial = read(
+        tmp_path,
+        {"kind": "patch_capture", "status": "failed", "reason": "the folder is gone.\nLook."},
+        {"kind": "repaired", "dropped_bytes": 7},
+        {"kind": "end", "termination": "error"},
+    )
+    assert trial.missing == (
+        "the agent's patch was not captured: the folder is gone.",
+        "half a line before line 3 was dropped, and the trial gone on with",
+    )
+
+
+def test_an_error_with_its_chain(tmp_path: Path) -> None:
+    link = {"type": "openai.RateLimitError", "message": "m", "status_code": 429, "code": "insufficient_quota"}
+    chain = [link | {"error_type": "t", "body": {"error": {}}, "request_id": "req_1"}]
+    trial = read(tmp_path, {"kind": "error", "type": "RateLimitError", "message": "m", "chain": chain})
+    assert trial.missing == ("no end line: the trial was cut off, and its outcome is not recorded",)
+    assert trial.error is not None
+    assert trial.error.chain[0].model_dump() == chain[0]

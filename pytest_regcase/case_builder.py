@@ -6,15 +6,18 @@ draft is always unknown. Must import nothing but records and errors.
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.canonical import canonical_json, digest
 from pytest_regcase.records.case import (
+    Baseline,
     Handover,
     Hypothesis,
+    Kept,
     Observation,
     ObservedError,
     RegressionCase,
@@ -22,14 +25,17 @@ from pytest_regcase.records.case import (
     SymptomMatch,
     TaskSource,
 )
+from pytest_regcase.records.occurrence import Occurrence
 from pytest_regcase.records.trial import TranscriptLine, Trial
 from pytest_regcase.records.words import HypothesisClass
 
 TRANSCRIPT: Final = "recorded/transcript.jsonl"
 TASK_TEXT: Final = "recorded/task.txt"
 WORK_TREE: Final = "recorded/work_tree"
-OUTPUT_LIMIT_CHARACTERS: Final = 256 * 1024
-"""Longer tool results are cut, with the digest of the whole. Replies are never cut: they are replayed."""
+TRANSCRIPT_LIMIT_BYTES: Final = 256 * 1024
+"""A recorded transcript is cut to this: long tool results first. Replies are never cut: they are replayed."""
+_CUT_TO_CHARACTERS: Final = (32_768, 16_384, 8_192, 4_096, 2_048, 1_024, 512)
+"""How much of a long text is kept: the first that makes the transcript fit."""
 MESSAGE_LIMIT_CHARACTERS: Final = 2_000
 
 PROPOSED: Final[tuple[tuple[HypothesisClass, tuple[str, ...]], ...]] = (
@@ -40,8 +46,18 @@ PROPOSED: Final[tuple[tuple[HypothesisClass, tuple[str, ...]], ...]] = (
 )
 """Hypothesis classes that every case is drafted with, and their built-in simulations."""
 
+_MARK_CHARACTERS: Final = 120
+"""A mark that says what was cut is about as long; a text that is hardly longer than the limit is left whole."""
 _ID_LIMIT: Final = 80
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,79}")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the sweep that a trial is from shows besides it: how often it failed alike, and where."""
+
+    baseline: Baseline | None = None
+    occurrences: tuple[Occurrence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,17 +77,26 @@ def draft_case(
     case_id: str | None = None,
     title: str | None = None,
     with_work_tree: bool = False,
+    full: bool = False,
+    counted: Counted | None = None,
+    attached: Mapping[str, bytes] | None = None,
+    kept: Sequence[Kept] = (),
 ) -> Draft:
     """Return the draft case of a redacted `trial`. The same trial gives the same draft.
 
-    `with_work_tree` says that files will lie in ``recorded/work_tree``.
+    `with_work_tree` says that files will lie in ``recorded/work_tree``; with `full` no recorded output is cut.
+    `attached` are further recorded files by name, redacted; `kept` is what a person wanted not to be.
+
+    Raises:
+        UsageRefused: the replies alone are larger than a transcript may be, and not `full`.
     """
     files: dict[str, bytes] = {}
-    lines, warnings = _bounded(trial.steps)
+    lines, warnings = (list(trial.steps), []) if full else _bounded(trial.steps)
     if lines:
-        files[TRANSCRIPT] = b"".join(canonical_json(line.to_sparse()) + b"\n" for line in lines)
+        files[TRANSCRIPT] = b"".join(map(_rendered, lines))
     if trial.task_text:
         files[TASK_TEXT] = trial.task_text.encode("utf-8")
+    files.update(attached or {})
     event = source_event(trial)
     error = None
     if trial.error is not None:
@@ -95,11 +120,13 @@ def draft_case(
         termination=trial.termination,
         outcome=trial.outcome,
         outcome_from=trial.outcome_from,
+        by_person=trial.by_person,
         labels=trial.labels,
         error=error,
         conditions=trial.conditions,
         recorded={name: digest(content) for name, content in files.items()},
         redactions=trial.redactions,
+        kept=tuple(kept),
         source_digests=trial.source_digests,
     )
     if trial.termination == "finished":
@@ -113,6 +140,8 @@ def draft_case(
         title=title or propose_title(trial),
         unresolved_questions=_questions(trial),
         observation=observation,
+        baseline=counted.baseline if counted is not None else None,
+        occurrences=counted.occurrences if counted is not None else (),
         task=TaskSource(text_file=TASK_TEXT if has_task else None, work_tree=WORK_TREE if with_work_tree else None)
         if has_task or with_work_tree
         else None,
@@ -133,7 +162,7 @@ def symptom(trial: Trial) -> str:
         kind = None  # a whole text stands there: it is in the observation's error, not in a sentence
     if step is None:
         return _without_conversation(trial, kind)
-    if no_reply(trial):
+    if trial.no_reply:
         if trial.termination == "error":
             raised = f": {kind} was raised" if kind else ": an error was raised"
             return f"{before or 'model '}gave no usable reply at step {step}{raised}"
@@ -151,13 +180,6 @@ def symptom(trial: Trial) -> str:
     if trial.termination == "cut-off":
         return f"{before}the record ends at step {step} and says nothing of how the trial ended"
     return f"the trial ended after step {step}{_scored(trial)}"
-
-
-def no_reply(trial: Trial) -> bool:
-    """Say whether the failing step is one whose reply failed or never came."""
-    if trial.failing_step is None or trial.termination not in ("error", "cut-off", "cancelled"):
-        return False
-    return trial.failing_step > max((line.step for line in trial.replies), default=0)
 
 
 def source_event(trial: Trial) -> str:
@@ -189,7 +211,7 @@ def propose_title(trial: Trial) -> str:
     step = trial.failing_step
     if step is None:
         return "no record of the trial" if not trial.steps else "no conversation recorded"
-    if no_reply(trial):
+    if trial.no_reply:
         return f"no usable reply at step {step}" if trial.termination == "error" else f"no reply at step {step}"
     seen = {"error": "error", "limit": "stopped by a limit", "cancelled": "cancelled", "cut-off": "cut off"}
     ending = seen.get(trial.termination or "")
@@ -205,7 +227,7 @@ def symptom_match(trial: Trial) -> SymptomMatch | None:
     if trial.termination is None:
         return None
     kind = trial.error.type if trial.error is not None else None
-    without_reply = no_reply(trial)
+    without_reply = trial.no_reply
     cut_while_waiting = without_reply and trial.termination == "cut-off"
     return SymptomMatch(
         termination=("error", "cut-off") if cut_while_waiting else (trial.termination,),
@@ -235,7 +257,7 @@ def _scored(trial: Trial) -> str:
 def _questions(trial: Trial) -> tuple[str, ...]:
     """Return what the record leaves open. Each question holds several answers; none of them is a finding."""
     asked: list[str] = []
-    if no_reply(trial):
+    if trial.no_reply:
         asked.append("server deadline, resource exhaustion, or a rejected request hidden by the wrapper?")
         asked.append("did the server process crash, hang, or keep serving other requests?")
     if trial.error is not None and trial.error.raised_by == "supplier" and trial.error.message:
@@ -248,7 +270,7 @@ def _questions(trial: Trial) -> tuple[str, ...]:
         asked.append("who or what cancelled the trial, and what was it waiting for?")
     if not trial.steps:
         asked.append("had the trial started when the record was cut off?")
-    if trial.termination == "error" and not no_reply(trial):
+    if trial.termination == "error" and not trial.no_reply:
         asked.append("was the error raised by the agent, its environment, the grader or the harness?")
     if trial.termination == "limit":
         asked.append("would the trial have passed with a higher limit?")
@@ -258,32 +280,65 @@ def _questions(trial: Trial) -> tuple[str, ...]:
 
 
 def _next_decision(trial: Trial, event: str) -> str:
-    if no_reply(trial) or not trial.steps:
+    if trial.no_reply or not trial.steps:
         return f"compare the model server's own logs for {event} with each simulation before assigning a cause"
     return f"find lower-level evidence of what happened in {event} before assigning a cause"
 
 
-def _bounded(lines: Iterable[TranscriptLine]) -> tuple[list[TranscriptLine], list[str]]:
-    """Cut tool results that are longer than a case should hold."""
-    kept: list[TranscriptLine] = []
-    cut = 0
-    for line in lines:
-        changes = {
-            name: _cut(content)
-            for name in ("text", "raw_output")
-            if not line.is_reply
-            and (content := getattr(line, name)) is not None
-            and len(content) > OUTPUT_LIMIT_CHARACTERS
-        }
-        cut += len(changes)
-        kept.append(line.model_copy(update=changes) if changes else line)
-    warnings = [f"{cut} long outputs are cut after {OUTPUT_LIMIT_CHARACTERS} characters"] if cut else []
-    return kept, warnings
+def _bounded(lines: Sequence[TranscriptLine]) -> tuple[list[TranscriptLine], list[str]]:
+    """Cut tool results, then other texts that are no replies, until the transcript is as small as a case's may be.
+
+    Raises:
+        UsageRefused: what must not be cut is larger already.
+    """
+    kept = list(lines)
+    size = sum(len(_rendered(line)) for line in kept)
+    if size <= TRANSCRIPT_LIMIT_BYTES:
+        return kept, []
+    for cuttable in (_is_output, _is_no_reply):
+        for limit in _CUT_TO_CHARACTERS:
+            shorter = [_shortened(line, limit) if cuttable(line) else line for line in kept]
+            if sum(len(_rendered(line)) for line in shorter) <= TRANSCRIPT_LIMIT_BYTES:
+                cut = sum(1 for old, new in zip(lines, shorter, strict=True) if old is not new)
+                return shorter, [
+                    f"the transcript has {size:,} bytes, and a case holds {TRANSCRIPT_LIMIT_BYTES:,}: long texts"
+                    f" of {cut} lines are cut, with the digest of the whole; no reply is; --full keeps everything"
+                ]
+        kept = [_shortened(line, _CUT_TO_CHARACTERS[-1]) if cuttable(line) else line for line in kept]
+    least = sum(len(_rendered(line)) for line in kept)
+    raise UsageRefused(
+        f"Couldn't make the transcript small enough for a case: with every long output cut it has {least:,} bytes;"
+        f" allowed: {TRANSCRIPT_LIMIT_BYTES:,}. Its replies are replayed, so they are never cut.\n"
+        "Say --full to keep the whole transcript.",
+        slug="transcript-too-large",
+    )
 
 
-def _cut(content: str) -> str:
+def _rendered(line: TranscriptLine) -> bytes:
+    return canonical_json(line.to_sparse()) + b"\n"
+
+
+def _is_output(line: TranscriptLine) -> bool:
+    return line.role == "tool" or (line.raw_output is not None and not line.is_reply)
+
+
+def _is_no_reply(line: TranscriptLine) -> bool:
+    """Some harnesses hand results to the model as a user's message; before the first reply there is none."""
+    return line.step > 0 and not line.is_reply
+
+
+def _shortened(line: TranscriptLine, limit: int) -> TranscriptLine:
+    changes = {
+        name: _cut(content, limit)
+        for name in ("text", "raw_output")
+        if (content := getattr(line, name)) is not None and len(content) > limit + _MARK_CHARACTERS
+    }
+    return line.model_copy(update=changes) if changes else line
+
+
+def _cut(content: str, limit: int) -> str:
     whole = digest(content.encode("utf-8", "surrogatepass"))
-    return f"{content[:OUTPUT_LIMIT_CHARACTERS]}\n[cut: {len(content)} characters, {whole}]"
+    return f"{content[:limit]}\n[cut: {len(content)} characters, {whole}]"
 
 
 def _last_moment(trial: Trial) -> datetime | None:

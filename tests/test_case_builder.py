@@ -12,20 +12,22 @@ from pydantic import TypeAdapter
 
 from pytest_regcase.case_builder import (
     MESSAGE_LIMIT_CHARACTERS,
-    OUTPUT_LIMIT_CHARACTERS,
     PROPOSED,
     TASK_TEXT,
     TRANSCRIPT,
+    TRANSCRIPT_LIMIT_BYTES,
+    Counted,
     draft_case,
-    no_reply,
     propose_id,
     source_event,
     symptom,
     symptom_match,
 )
 from pytest_regcase.case_files import built_in_folder, load_simulation
+from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.canonical import digest
-from pytest_regcase.records.case import Slug
+from pytest_regcase.records.case import Baseline, Slug
+from pytest_regcase.records.occurrence import Occurrence
 from pytest_regcase.records.trial import ToolCall, TranscriptLine, Trial, TrialError
 from pytest_regcase.records.words import Termination
 
@@ -170,7 +172,7 @@ def test_no_reply_is_matched_only_where_none_came(made: Trial) -> None:
         return
     assert match is not None
     assert made.termination in match.termination
-    assert (match.no_reply is True) == no_reply(made)
+    assert (match.no_reply is True) == made.no_reply
     if made.termination not in ("error", "cut-off", "cancelled"):
         assert match.no_reply is None
 
@@ -265,19 +267,84 @@ def test_a_proposed_id_says_where_the_trial_comes_from() -> None:
     assert propose_id(trial()) == "some-harness-calc-fix-it-2-abcdefgh"
 
 
-def test_a_long_result_is_cut_with_the_digest_of_the_whole_and_a_reply_never() -> None:
-    long = "x" * (OUTPUT_LIMIT_CHARACTERS + 1)
-    steps = (
-        TranscriptLine(step=1, role="assistant", text=long),
-        TranscriptLine(step=1, role="tool", text=long, raw_output="short"),
+def conversation(*outputs: str, reply: str = "x", role: str = "tool", step: int = 1) -> Trial:
+    lines = [
+        TranscriptLine(step=0, role="user", text="Fix calc.py."),
+        TranscriptLine(step=1, role="assistant", text=reply),
+    ]
+    lines += [TranscriptLine.model_validate({"step": step, "role": role, "text": each}) for each in outputs]
+    return trial(steps=tuple(lines))
+
+
+def recorded(made: Trial, **options: Any) -> tuple[list[dict[str, Any]], bytes, tuple[str, ...]]:
+    draft = draft_case(made, owner="x", **options)
+    content = draft.files[TRANSCRIPT]
+    return [json.loads(line) for line in content.splitlines()], content, draft.warnings
+
+
+def test_a_transcript_that_fits_is_whole() -> None:
+    output = "x" * (TRANSCRIPT_LIMIT_BYTES - 1000)
+    lines, _, warnings = recorded(conversation(output))
+    assert lines[-1]["text"] == output
+    assert warnings == ()
+
+
+def test_long_outputs_are_cut_with_the_digest_of_the_whole_and_replies_never() -> None:
+    reply, output = "r" * 100_000, "x" * TRANSCRIPT_LIMIT_BYTES
+    lines, content, (warning,) = recorded(conversation(output, "short", reply=reply))
+    assert len(content) <= TRANSCRIPT_LIMIT_BYTES
+    _, kept, cut, short = lines
+    assert kept["text"] == reply
+    assert short["text"] == "short"
+    assert cut["text"].startswith("x" * 32_768 + "\n[cut: ")
+    assert digest(output.encode()) in cut["text"]
+    assert "of 1 lines are cut" in warning
+    assert "--full" in warning
+
+
+def test_only_as_much_is_cut_as_must_be() -> None:
+    lines, content, _ = recorded(conversation(*["y" * 20_000] * 40))
+    assert len(content) <= TRANSCRIPT_LIMIT_BYTES
+    assert {len(line["text"].partition("\n")[0]) for line in lines[2:]} == {4_096}
+
+
+def test_results_handed_over_as_a_users_message_are_cut_after_those_of_tools() -> None:
+    made = conversation("z" * 300_000, role="user")
+    lines, content, _ = recorded(made)
+    assert len(content) <= TRANSCRIPT_LIMIT_BYTES
+    assert "[cut: 300000 characters" in lines[-1]["text"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        conversation(reply="r" * 300_000),
+        conversation("p" * 300_000, role="user", step=0),  # what it was asked is no output
+    ],
+)
+def test_what_must_not_be_cut_is_refused_with_its_size(made: Trial) -> None:
+    with pytest.raises(UsageRefused, match=r"it has 30\d,\d{3} bytes; allowed: 262,144.*\nSay --full") as caught:
+        draft_case(made, owner="x")
+    assert caught.value.slug == "transcript-too-large"
+    assert draft_case(made, owner="x", full=True).warnings == ()
+
+
+def test_full_keeps_every_output() -> None:
+    output = "x" * TRANSCRIPT_LIMIT_BYTES
+    lines, _, warnings = recorded(conversation(output), full=True)
+    assert lines[-1]["text"] == output
+    assert warnings == ()
+
+
+def test_what_was_counted_and_attached_goes_into_the_case() -> None:
+    counted = Counted(
+        Baseline(failures=2, trials=5, kind="all-attempts"), (Occurrence(source_event="other", failing_step=4),)
     )
-    draft = draft_case(trial(steps=steps), owner="x")
-    reply, result = (json.loads(line) for line in draft.files[TRANSCRIPT].splitlines())
-    assert reply["text"] == long
-    assert result["text"].startswith(long[:-1] + "\n[cut: ")
-    assert digest(long.encode()) in result["text"]
-    assert result["raw_output"] == "short"
-    assert draft.warnings == (f"1 long outputs are cut after {OUTPUT_LIMIT_CHARACTERS} characters",)
+    draft = draft_case(trial(), owner="x", counted=counted, attached={"recorded/attached/server.log": b"text"})
+    assert draft.case.baseline == counted.baseline
+    assert draft.case.occurrences == counted.occurrences
+    assert draft.files["recorded/attached/server.log"] == b"text"
+    assert draft.case.observation.recorded["recorded/attached/server.log"] == digest(b"text")
 
 
 def test_a_long_message_is_cut_and_said() -> None:

@@ -17,6 +17,7 @@ from pytest_regcase.case_files.places_on_disk import (
     writing,
 )
 from pytest_regcase.case_files.recorded import read_transcript, tree_digest
+from pytest_regcase.case_files.replacing import finish_replacing, is_half_replaced, replace_files
 from pytest_regcase.case_files.seal import observation_digest, seal_text
 from pytest_regcase.case_files.simulations import (
     LoadedSimulation,
@@ -39,7 +40,9 @@ __all__ = [
     "find_case",
     "find_case_files",
     "find_simulation",
+    "finish_replacing",
     "inside",
+    "is_half_replaced",
     "json_schema",
     "load_case",
     "load_simulation",
@@ -49,6 +52,7 @@ __all__ = [
     "read_transcript",
     "refuse_link",
     "replace_file",
+    "replace_files",
     "seal_case",
     "seal_text",
     "tree_digest",

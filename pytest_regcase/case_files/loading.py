@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pytest_regcase.case_files.places_on_disk import CASE_FILE, inside
+from pytest_regcase.case_files.places_on_disk import CASE_FILE, inside, pending_folder
 from pytest_regcase.case_files.recorded import digest_of_recorded, read_text, read_transcript, tree_digest
 from pytest_regcase.case_files.seal import broken_seal, observation_digest
 from pytest_regcase.errors import FileError, SealError, UsageRefused
@@ -165,6 +165,9 @@ def _checked(toml: TomlFile, folder: Path, *, seal: bool) -> LoadedCase:
     loaded = LoadedCase(path=toml.path, folder=folder, case=case)
     unsealed = [*_wrong_digests(toml, case, folder), *(_broken_seal(toml, case) if seal else ())]
     if unsealed:
+        if pending_folder(folder).is_dir():
+            says = f"an edit of this case was cut short; `regcase redact {shown(toml.path)}` finishes it"
+            unsealed.append(at_line(toml.path, None, says))
         raise SealError(unsealed)
     _read_all(loaded)
     return loaded

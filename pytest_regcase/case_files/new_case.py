@@ -29,11 +29,14 @@ _COMMENTS = {
     ("observation", "cause_status"): "shown for the reader; computed from [[evidence]]",
     ("observation", "failing_step"): "the step whose reply failed or never came",
     ("observation", "termination"): "why it stopped",
+    ("observation", "by_person"): "not in the log: a person's word",
     ("observation", "labels"): "the harness's own labels: clues, not causes",
     ("observation", "recorded"): "files beside the case, after redaction",
+    ("observation", "kept"): "looks like a secret; a person said that it stays",
     ("observation", "redactions"): "how many of each kind were removed; never the value",
     ("observation", "conditions"): "as recorded",
     ("baseline",): "how often it failed before any fix",
+    ("occurrences",): "further trials of the same failure signature; none of them is evidence of a cause",
     ("replies",): "the supplier's answers before the fault",
     ("symptom_match",): "labels a failed live attempt as recurred; never makes one clean",
     ("hypotheses",): "guesses, each with simulations that test the recovery under it",
@@ -117,7 +120,9 @@ def new_case_text(case: RegressionCase, *, schema_reference: str = SCHEMA_REFERE
 
     document = tomlkit.document()
     document.add(tomlkit.comment(_HEAD))
-    values = toml_values(case, exclude=frozenset({"seal"}))
+    values = toml_values(case, exclude=frozenset({"seal", "occurrences"}))
+    if case.occurrences:
+        values["occurrences"] = [toml_values(each) for each in case.occurrences]
     values["expected_recovery"] = toml_values(case.expected_recovery)
     if not case.expected_recovery.when:
         # Left out, it would mean the default, which is not empty.

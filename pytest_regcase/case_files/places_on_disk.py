@@ -108,6 +108,12 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
+def pending_folder(folder: Path) -> Path:
+    """Return where the files lie that are about to replace some of the case in `folder`; mostly there is none."""
+    resolved = folder.resolve()
+    return resolved.parent / f".{resolved.name}.replacing"
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Write `content` to `path` so that a reader sees the old file or the new one, never half of either.
 

@@ -70,7 +70,7 @@ def seal_text(text: str) -> str:
     first = next((span.start for key, span in places.headers if key[0] in APPENDED), None)
     if first is None:
         return ended(text, newline) + newline + block
-    at = _above_comments(text, first)
+    at = above_comments(text, first)
     before = text[:at]
     gap = "" if not before or before.endswith(newline * 2) else newline
     return f"{before}{gap}{block}{newline}{text[at:]}"
@@ -81,14 +81,27 @@ def ended(text: str, newline: str) -> str:
     return text if not text or text.endswith("\n") else text + newline
 
 
-def _above_comments(text: str, at: int) -> int:
-    """Go up over the comment lines directly above: they belong to what follows."""
+def above_comments(text: str, at: int) -> int:
+    """Return where the comment lines begin that stand directly above: they belong to what follows.
+
+    `at` is the start of a line.
+    """
     while at > 0:
         start = text.rfind("\n", 0, at - 1) + 1
         if not text[start:at].lstrip().startswith("#"):
             break
         at = start
     return at
+
+
+def reseal_text(text: str) -> str:
+    """Return the text of a sealed case file with the digest of its observation as it is now.
+
+    Only for an edit that an amendment records; anything else is what the seal is there to find.
+    """
+    wanted = observation_digest(tomllib.loads(text)["observation"])
+    value = places_of(text).values["seal", "observation"]
+    return f'{text[: value.start]}"{wanted}"{text[value.end :]}'
 
 
 class Difference(NamedTuple):

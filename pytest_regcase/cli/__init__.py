@@ -14,26 +14,45 @@ import click
 
 from pytest_regcase.errors import RegcaseError
 
-COMMANDS = {
-    "init": "Set a project up for an agent under test.",
-    "new": "Make a case from one failed trial.",
-    "seal": "Seal the observation of a case written by hand.",
-    "doctor": "Check that an agent can be tested.",
-    "fix": "Claim a fix of a case: live reruns count from here.",
-    "show": "Show a case, or every tool call that its replies drive.",
-    "simulations": "List the simulations that cases can name.",
-    "serve": "Start a supplier by hand, for any client in any language.",
-    "rule": "Say how many clean live runs close a case, and what they show.",
-    "budget": "Say how often cases may flake so that a suite stays green.",
-    "schema": "Print the JSON Schema of a kind of file.",
+GROUPS = {
+    "Every day": {
+        "init": "Set a project up for an agent under test.",
+        "doctor": "Check that an agent can be tested.",
+        "new": "Make a case from a failed trial, or cases from a whole sweep.",
+        "seal": "Seal the observation of a case written by hand.",
+        "show": "Show a case, or every tool call that its replies drive.",
+        "redact": "Remove a secret found in a case after it was written.",
+    },
+    "A fix": {
+        "fix": "Claim a fix of a case: live reruns count from here.",
+        "rule": "Say how many clean live runs close a case, and what they show.",
+    },
+    "Investigate": {
+        "simulations": "List the simulations that cases can name.",
+        "serve": "Start a supplier by hand, for any client in any language.",
+    },
+    "CI": {
+        "scan": "Say which known failures came back in a sweep.",
+        "budget": "Say how often cases may flake so that a suite stays green.",
+        "schema": "Print the JSON Schema of a kind of file.",
+    },
+    "Recorder": {
+        "run": "Run an agent on tasks; no crash loses a record.",
+        "summary": "Say what became of every task of a run.",
+    },
 }
-"""Command name -> its line in the overview. Each lives in the module of its name, under its name."""
+"""What one comes for -> command name -> its line in the overview."""
+
+COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
+"""Every command, once. Each lives in the module of its name, under its name."""
 
 INTERRUPTED = 130
 READER_LEFT = 141
 """As a shell reports SIGPIPE: what was to be said is not known to have been read, so it is no 0."""
 OWN_FAILURE = 4
 USAGE = 2
+
+_LONGEST_NAME = max(map(len, COMMANDS))
 
 
 class _Lazy(click.Group):
@@ -57,8 +76,9 @@ class _Lazy(click.Group):
             raise SystemExit(READER_LEFT) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(_LONGEST_NAME), line) for name, line in commands.items()])
 
 
 @click.group(

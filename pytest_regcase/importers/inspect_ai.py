@@ -101,9 +101,11 @@ def _ending(sample: Mapping[str, Any]) -> _Ending:
     outcome, labels = _scored(sample)
     if limit_type:
         labels = (f"inspect:limit:{limit_type}", *labels)
-    retries = sequence(sample.get("error_retries"))
+    retries = len(sequence(sample.get("error_retries"))) or whole(sample.get("retries")) or 0
     if retries:
-        labels = (*labels, f"inspect:error_retries:{len(retries)}")
+        labels = (*labels, f"inspect:error_retries:{retries}")
+    if isinstance(sample.get("invalidation"), dict):
+        labels = (*labels, "inspect:invalidated")
     return _Ending(termination, outcome, _error_type(mapping(error), message), labels, cancelled)
 
 
@@ -148,7 +150,10 @@ def _ref(log: InspectLog, entry: SampleEntry) -> TrialRef:
     error_type, why_not, refusal = None, None, None
     if entry.is_lost:
         termination = "cut-off" if log.was_cut_off else None
-        if not log.was_cut_off:
+        if log.is_truncated:
+            refusal = "no-record"
+            why_not = "the file itself is cut off, and what is left of it holds no record of this sample"
+        elif not log.was_cut_off:
             made = whole(mapping(log.header.get("results")).get("completed_samples")) or 0
             refusal = "no-record" if made or log.status == "success" else "never-ran"
             why_not = f"the run ended with status {log.status} and its log holds no record of this sample"
@@ -232,8 +237,13 @@ def _lost_trial(log: InspectLog, entry: SampleEntry) -> Trial:
         labels=_run_labels(log),
         missing=(
             *log.notes,
-            f"the record of sample {entry.id}, epoch {entry.epoch}: the log was never closed, and what had not"
-            " been written to it by then is lost; whether the sample had started is not in it",
+            f"the record of sample {entry.id}, epoch {entry.epoch}: "
+            + (
+                "the file itself is cut off, and it may have stood in what is lost"
+                if log.is_truncated
+                else "the log was never closed, and what had not been written to it by then is lost; whether the"
+                " sample had started is not in it"
+            ),
             "transcript, task text, error and score: they stand in that record"
             " (`inspect log recover` finds what is left on the machine where it ran)",
         ),
@@ -281,7 +291,7 @@ def _conditions(head: Mapping[str, Any]) -> dict[str, Any]:
             key: value
             for key, value in config.items()
             if key.endswith(("_limit", "_on_error", "_on_fail", "_tasks", "_samples", "_connections"))
-            or key == "epochs"
+            or key in ("epochs", "max_messages")  # the latter is a message limit of 2024
         },
         "run_created": filled(head.get("created")),
         "model_base_url": filled(head.get("model_base_url")),

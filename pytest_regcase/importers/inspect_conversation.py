@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from pytest_regcase.importers.chat_messages import ROLES, ChatLines, Role
 from pytest_regcase.importers.reading import filled, mapping, moment, present, sequence, text, whole
-from pytest_regcase.importers.steps import line_from
 from pytest_regcase.records.canonical import digest_of
-from pytest_regcase.records.trial import ToolCall, TranscriptLine
+from pytest_regcase.records.trial import ToolCall
 
 CANCEL_WORDS: Final = ("Cancelled by operator", "Cancelled by limit", "Cancelled by system")
 """What inspect writes into a model event's error when it was cancelled, not failed (`event/_model.py`)."""
@@ -27,7 +27,8 @@ class SampleConversation:
     """The lines, how many requests the log shows, and what the last model call came to."""
 
     def __init__(self, sample: Mapping[str, Any]) -> None:
-        self.lines: list[TranscriptLine] = []
+        self._chat = ChatLines()
+        self.lines = self._chat.lines
         self.missing: list[str] = []
         self.requests: int | None = None
         self.last_call_error: str | None = None
@@ -39,8 +40,6 @@ class SampleConversation:
         self._pool = sequence(mapping(sample.get("events_data")).get("messages"))
         self._messages = [mapping(each) for each in sequence(sample.get("messages"))]
         self._said: Counter[str] = Counter()
-        self._replies = 0
-        self._steps_of_calls: dict[str, int] = {}
         self._given_answers = 0
         self._parts_left_out: Counter[str] = Counter()
         events = [mapping(each) for each in sequence(sample.get("events")) or sequence(transcript.get("events"))]
@@ -146,17 +145,7 @@ class SampleConversation:
         self.last_call_error = failure
         self.last_call_chain = filled(event.get("traceback"))
         if failure is not None or reply is None:
-            self.lines.append(
-                line_from(
-                    origin,
-                    step=self._replies + 1,
-                    role="assistant",
-                    error=failure or _NO_REPLY_RECORDED,
-                    model=model,
-                    offered_tools=tools,
-                    at=at,
-                )
-            )
+            self._chat.failed_call(origin, failure or _NO_REPLY_RECORDED, model=model, offered_tools=tools, at=at)
             return
         self._add_reply(
             reply,
@@ -169,20 +158,9 @@ class SampleConversation:
         )
 
     def _add_reply(self, message: Mapping[str, Any], origin: str, **facts: Any) -> None:
-        self._replies += 1
-        calls = tuple(self._tool_calls(message))
-        self._steps_of_calls.update({call.id: self._replies for call in calls if call.id})
         self._said[self._key(message)] += 1
-        self.lines.append(
-            line_from(
-                origin,
-                step=self._replies,
-                role="assistant",
-                text=self.content(message.get("content")),
-                tool_calls=calls,
-                **facts,
-            )
-        )
+        calls = tuple(self._tool_calls(message))
+        self._chat.reply(origin, self.content(message.get("content")), calls, **facts)
 
     def _said_by_others(self, messages: Sequence[Mapping[str, Any]], origin: str) -> None:
         """Add what was said between two replies: each message once, however often it is sent along."""
@@ -197,9 +175,9 @@ class SampleConversation:
             if role == "assistant":
                 self._given_answers += 1
             elif role in ("system", "user", "tool"):
-                self._other(message, role, f"{origin}[{index}]")
+                self._other(message, ROLES[role], f"{origin}[{index}]")
 
-    def _other(self, message: Mapping[str, Any], role: str, origin: str) -> None:
+    def _other(self, message: Mapping[str, Any], role: Role, origin: str) -> None:
         call_id = filled(message.get("tool_call_id")) if role == "tool" else None
         said = self.content(message.get("content"))
         error = mapping(message.get("error"))
@@ -207,16 +185,13 @@ class SampleConversation:
             said = text(error.get("message"))
         raw = self._raw_results.get(call_id or "")
         raw = self.resolved(raw) if raw is not None else None
-        self.lines.append(
-            line_from(
-                origin,
-                step=self._steps_of_calls.get(call_id or "", self._replies),
-                role=role,
-                text=said,
-                tool_call_id=call_id,
-                raw_output=raw if raw != said else None,
-                error=filled(error.get("message")) if role == "tool" else None,
-            )
+        self._chat.said(
+            origin,
+            role,
+            said,
+            call_id=call_id,
+            raw_output=raw if raw != said else None,
+            error=filled(error.get("message")) if role == "tool" else None,
         )
 
     def _from_messages(self) -> None:

@@ -6,7 +6,7 @@ Member names after inspect_ai 0.3.285, `log/_recorders/eval.py`. They are labels
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +31,8 @@ _HEADER: Final = "header.json"
 _SUMMARIES: Final = "summaries.json"
 _JOURNALED = re.compile(r"_journal/summaries/(\d+)\.json")
 _SAMPLE = re.compile(r"samples/(?P<id>.+)_epoch_(?P<epoch>\d+)\.json", re.DOTALL)
+_SUMMARY_KEYS: Final = ("id", "epoch", "error", "limit", "scores", "score", "error_retries", "retries")
+"""What a sample is listed by. A summary's own `error` is the message, its `limit` the type, `retries` a number."""
 KNOWN_VERSION: Final = 2
 
 
@@ -65,13 +67,18 @@ class InspectLog:
         self.notes: list[str] = []
         self._zip: ZipMembers | None = None
         self._samples: list[Any] = []
+        try:
+            self._open(path)
+        except ImportRefused:
+            self.close()
+            raise
+
+    def _open(self, path: Path) -> None:
         if read_head(path).startswith(b"PK"):
             self._zip = ZipMembers(path)
-            try:
-                self.header, self.has_header = self._zip_header(self._zip)
-            except ImportRefused:
-                self._zip.close()
-                raise
+            if self._zip.lost is not None:
+                self.notes.append(self._zip.lost)
+            self.header, self.has_header = self._zip_header(self._zip)
         else:
             document = mapping(self._parsed(read_document(path), "the document"))
             self._samples = sequence(document.get("samples"))
@@ -96,16 +103,19 @@ class InspectLog:
     @property
     def was_cut_off(self) -> bool:
         """Say whether the harness never closed this log: it was killed, or is still running."""
-        return not self.has_header or self.status == "started"
+        return not self.is_truncated and (not self.has_header or self.status == "started")
+
+    @property
+    def is_truncated(self) -> bool:
+        """Say whether the file itself is cut off, so that how the run ended is not told by what it lacks."""
+        return self._zip is not None and self._zip.lost is not None
 
     def entries(self) -> list[SampleEntry]:
         """Return the samples with a record in the order of the log, then the lost ones."""
-        found = list(self._from_zip(self._zip) if self._zip is not None else self._from_document())
+        wanted = list(self._wanted())
+        found = list(self._from_zip(self._zip, wanted) if self._zip is not None else self._from_document())
         present = {(type(entry.id), entry.id, entry.epoch) for entry in found}
-        return [
-            *found,
-            *(entry for entry in self._wanted() if (type(entry.id), entry.id, entry.epoch) not in present),
-        ]
+        return [*found, *(entry for entry in wanted if (type(entry.id), entry.id, entry.epoch) not in present)]
 
     def sample(self, entry: SampleEntry) -> Mapping[str, Any]:
         """Return the whole record of a sample that has one.
@@ -134,26 +144,25 @@ class InspectLog:
                 return mapping(self._parsed(members.read(name), f"its member {name!r}")), name == _HEADER
         raise refused("corrupt", self.path, "it has neither header.json nor a journal", "Copy the log again.")
 
-    def _from_zip(self, members: ZipMembers) -> Iterator[SampleEntry]:
+    def _from_zip(self, members: ZipMembers, wanted: Sequence[SampleEntry]) -> Iterator[SampleEntry]:
         summaries = self._summaries(members)
+        by_name = {(str(entry.id), entry.epoch): entry.id for entry in wanted}
         for name in members.names:
             matched = _SAMPLE.fullmatch(name)
             if matched is None:
                 continue
-            summary = summaries.get((matched["id"], int(matched["epoch"])))
+            named = matched["id"], int(matched["epoch"])
+            summary = summaries.get(named)
             if summary is None:
                 try:
-                    summary = mapping(self._parsed(members.read(name), f"its member {name!r}"))
+                    summary = _summary(mapping(self._parsed(members.read(name), f"its member {name!r}")))
                 except ImportRefused:  # damaged: it can be listed, and is refused when it is read
-                    yield SampleEntry(matched["id"], int(matched["epoch"]), None, name)
+                    yield SampleEntry(by_name.get(named, named[0]), named[1], None, name)
                     continue
-            sample_id = summary.get("id")
-            epoch = whole(summary.get("epoch"))
+            sample_id, epoch = _id(summary), whole(summary.get("epoch"))
             yield SampleEntry(
-                sample_id
-                if isinstance(sample_id, str | int) and not isinstance(sample_id, bool)
-                else matched["id"],
-                epoch if epoch is not None else int(matched["epoch"]),
+                sample_id if sample_id is not None else by_name.get(named, named[0]),
+                epoch if epoch is not None else named[1],
                 summary,
                 name,
             )
@@ -173,13 +182,13 @@ class InspectLog:
             for row in map(mapping, rows):
                 epoch = whole(row.get("epoch"))
                 if epoch is not None:
-                    found_summaries[str(row.get("id")), epoch] = row
+                    found_summaries[str(row.get("id")), epoch] = _summary(row)
         return found_summaries
 
     def _from_document(self) -> Iterator[SampleEntry]:
         for index, sample in enumerate(map(mapping, self._samples)):
-            sample_id, epoch = sample.get("id"), whole(sample.get("epoch"))
-            if isinstance(sample_id, str | int) and not isinstance(sample_id, bool):
+            sample_id, epoch = _id(sample), whole(sample.get("epoch"))
+            if sample_id is not None:
                 yield SampleEntry(sample_id, epoch if epoch is not None else 1, sample, index)
             else:
                 self._note(f"samples[{index}] has no id and is left out")
@@ -206,3 +215,14 @@ class InspectLog:
     def _note(self, note: str) -> None:
         if note not in self.notes:
             self.notes.append(note)
+
+
+def _id(sample: Mapping[str, Any]) -> str | int | None:
+    """Return a sample's id: a text or a whole number (a truth value is none)."""
+    found = sample.get("id")
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+
+def _summary(sample: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a sample is listed by; the rest of it is not kept in memory."""
+    return {key: sample[key] for key in _SUMMARY_KEYS if key in sample}

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_regcase.importers.mini_marks import is_minis
 from pytest_regcase.importers.mini_messages import Conversation
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
@@ -36,11 +37,7 @@ from pytest_regcase.records.words import EXPECTATIONS, RaisedBy, Termination
 
 _LIMITS: Final = frozenset({"LimitsExceeded", "TimeExceeded"})
 _NO_EXCEPTION: Final = frozenset({"", "Submitted", "UserInterruption", "RepeatedFormatError"}) | _LIMITS
-_V0_MARKS: Final = (
-    b"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
-    b"mswea_bash_command",
-    b"MINI_SWE_AGENT_FINAL_OUTPUT",
-)
+_KEYS: Final = frozenset({"info", "messages", "instance_id", "trajectory_format"})
 
 
 class MiniSweAgent:
@@ -49,19 +46,17 @@ class MiniSweAgent:
     name = "mini-swe-agent"
 
     def handles(self, peek: Peek) -> bool:
-        """Say whether it is an object with `info` and `messages`, or a message list with mini's own marks."""
+        """Say whether it is an object of `info` and `messages` alone, or a message list with mini's own marks."""
         if peek.kind != "file":
             return False
         keys = peek.shape.keys
         if peek.shape.kind == "object":
-            if "trajectory" in keys or "history" in keys:  # SWE-agent
-                return False
-            return "trajectory_format" in keys or {"info", "messages"} <= keys
-        return (
-            peek.shape.kind == "list"
-            and {"role", "content"} <= keys
-            and any(mark in peek.head for mark in _V0_MARKS)
-        )
+            if keys & {"info", "messages"} and keys <= _KEYS:
+                keys = peek.whole_shape.keys  # a long patch or conversation hides the other one behind the head
+            if "trajectory_format" in keys:
+                return "messages" in keys
+            return {"info", "messages"} <= keys <= _KEYS
+        return peek.shape.kind == "list" and {"role", "content"} <= keys and is_minis(peek.head)
 
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield the one trial of the file."""

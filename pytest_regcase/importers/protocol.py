@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from pytest_regcase.importers.reading import Shape, shape_of
+from pytest_regcase.errors import ImportRefused
+from pytest_regcase.importers.json_shape import Shape, shape_of, shape_of_file
+from pytest_regcase.importers.reading import HEAD_BYTES, read_head
 from pytest_regcase.records.trial import Trial, TrialRef
 
 
@@ -22,7 +24,7 @@ class Peek:
     head: bytes = b""
     """The first bytes of a file or zip (at most 256 KiB)."""
     members: tuple[str, ...] = field(default=())
-    """Names in a zip or folder; empty for a zip whose directory cannot be read. Never joined to a path."""
+    """Names in a zip or folder, those of a zip never joined to a path; empty where its directory cannot be read."""
 
     @cached_property
     def shape(self) -> Shape:
@@ -30,9 +32,31 @@ class Peek:
         return shape_of(self.head)
 
     @cached_property
+    def whole_shape(self) -> Shape:
+        """The same with the keys behind the head too. It reads the file: ask only where the head leaves it open."""
+        if self.kind != "file" or len(self.head) < HEAD_BYTES:
+            return self.shape
+        try:
+            return shape_of_file(self.path)
+        except OSError:
+            return self.shape
+
+    @cached_property
     def first_line(self) -> bytes:
         """The first line of the file, without its end."""
         return self.head.partition(b"\n")[0].rstrip(b"\r")
+
+    def member(self, name: str) -> "Peek | None":
+        """Return what is known of one listed file of a folder; None where it is not listed or cannot be read.
+
+        Reads at most 256 KiB of it: ask for few, by a name that the format always uses.
+        """
+        if self.kind != "folder" or name not in self.members:
+            return None
+        try:
+            return Peek(self.path / name, "file", read_head(self.path / name))
+        except ImportRefused:
+            return None
 
 
 @runtime_checkable

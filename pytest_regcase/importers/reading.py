@@ -10,11 +10,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pytest_regcase.errors import ImportRefused
+from pytest_regcase.records.moments import moment as moment
 
 MEBIBYTE: Final = 1024 * 1024
 DOCUMENT_LIMIT_BYTES: Final = 256 * MEBIBYTE
@@ -50,7 +51,7 @@ def read_document(path: Path, *, limit_bytes: int = DOCUMENT_LIMIT_BYTES) -> byt
         raise refused(
             "too-large",
             path,
-            f"it is one JSON document of more than {limit_bytes // MEBIBYTE} MiB",
+            f"it is one document of more than {limit_bytes // MEBIBYTE} MiB",
             "Have the harness write one file a trial, JSON lines or a zip, or cut the trial out of it.",
         )
     return content
@@ -121,10 +122,22 @@ def digest_file(path: Path) -> str:
         ImportRefused: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+        seen = path.stat()
+        version = (seen.st_size, seen.st_mtime_ns, seen.st_ino)
+        return _digest_file(path) if seen.st_size < MEBIBYTE else _digest_of_version(path, *version)
     except OSError as error:
         raise refused("unreadable", path, _os_words(error), "Check the path and its permissions.") from error
+
+
+@lru_cache(maxsize=64)
+def _digest_of_version(path: Path, *_version: int) -> str:
+    """A large log of 200 trials is digested once, not once a trial, as long as its size and times stay."""
+    return _digest_file(path)
+
+
+def _digest_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)
@@ -211,42 +224,6 @@ def _mend(value: Any, strange: set[str], *, surrogates: bool) -> Any:
     return holder[0]
 
 
-@dataclass(frozen=True)
-class Shape:
-    """What the beginning of a JSON document shows without parsing all of it."""
-
-    kind: Literal["object", "list", "other"]
-    keys: frozenset[str] = frozenset()
-    """Of the object, or of the objects in the list."""
-
-
-_TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[\[\]{}]|"', re.DOTALL)
-
-
-def shape_of(head: bytes) -> Shape:
-    """Return the shape of a JSON document from its first bytes; keys behind them are not seen."""
-    text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-    if not text or text[0] not in "{[":
-        return Shape("other")
-    kind: Literal["object", "list"] = "object" if text[0] == "{" else "list"
-    wanted = 1 if kind == "object" else 2
-    depth = 0
-    keys: set[str] = set()
-    for token in _TOKEN.finditer(text):
-        mark = token.group()
-        if mark in "{[":
-            depth += 1
-        elif mark in "}]":
-            depth -= 1
-            if depth == 0:
-                break
-        elif mark == '"':
-            break  # the head ends inside a text
-        elif token[2] is not None and depth == wanted:
-            keys.add(token[1])
-    return Shape(kind, frozenset(keys))
-
-
 # Careful access: what has another type than the format says is absent.
 
 
@@ -273,25 +250,6 @@ def filled(value: Any) -> str | None:
 def whole(value: Any) -> int | None:
     """Return `value` if it is a whole number of at most 64 bits (a truth value is none)."""
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
-
-
-def moment(value: Any) -> datetime | None:
-    """Return a point in time from ISO text with an offset, or from seconds since 1970; else None.
-
-    A text without an offset names no point in time, so it is absent too; so is a time that UTC does not have.
-    """
-    try:
-        if isinstance(value, str):
-            found = datetime.fromisoformat(value)
-            if found.tzinfo is None or found.utcoffset() is None:
-                return None
-            found.astimezone(UTC)  # raises outside the years 1 to 9999
-            return found
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-            return datetime.fromtimestamp(value, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None
 
 
 def present(value: Any) -> Any:

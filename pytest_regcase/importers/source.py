@@ -1,27 +1,20 @@
-"""Finds what a path holds, and picks the one trial that is meant: format by content, refusals in their own words.
+"""Picks the one trial that is meant out of what a path holds; refusals in their own words.
 
-Knows the importers by their entry points only. Must import no importer module.
+Knows references, not formats. Must import no importer module.
 """
 
-import os
-import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
-from pytest_regcase import registry
 from pytest_regcase.errors import ImportRefused
-from pytest_regcase.importers.protocol import Importer, Peek
-from pytest_regcase.importers.reading import read_head, refused
+from pytest_regcase.importers.collection import Collection, Entry, collect, without_secrets
+from pytest_regcase.importers.reading import refused
 from pytest_regcase.records.trial import Trial, TrialRef
 
-DEPTH_LIMIT: Final = 3
-FILES_LIMIT: Final = 2_000
 _LISTED: Final = 12
+_OURS: Final = "trial-jsonl"
 BY_A_PERSON: Final = frozenset({"passed", "no-sign-of-failure"})
 """Refusals that a person's word (`--outcome failed`) lifts. The other ones say that there is nothing to take."""
 WITHOUT_RECORD: Final = frozenset({"never-ran", "no-record"})
@@ -37,15 +30,32 @@ class Found:
     refs: tuple[TrialRef, ...]
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Which trial of a collection is meant. Everything that is None is left open."""
+
+    key: str | None = None
+    """As listed, or as the source itself calls it."""
+    sample: str | None = None
+    epoch: int | None = None
+    failed_only: bool = True
+    """False: a person says how it ended, so that passed trials and those without a sign of failure count as well.
+    What never ran, or was cancelled because a sibling failed, is refused all the same."""
+
+
 def find_trials(path: Path, *, importer: str | None = None) -> Found:
-    """Tell the format of `path` by its content and list its trials. A folder is searched three levels deep.
+    """Tell the format of the one log that `path` is or holds, and list its trials as the log has them.
 
     Raises:
-        ImportRefused: no such path, not recognised, two formats, several files, or unreadable.
+        ImportRefused: no such path, not recognised, two formats, several logs, or unreadable.
     """
-    place, reader = _locate(path, importer)
-    with _only_refusals(place):
-        return Found(reader.name, place, tuple(reader.list_trials(place)))
+    with collect(path, importer=importer, strict=True) as found:
+        everything = [each for one in found.entries for each in (one, *one.records)]
+        places = {each.source.path: each.source for each in everything}
+        if len(places) > 1:
+            raise _several_logs(found, everything)
+        (source,) = places.values()
+        return Found(source.reader.name, source.path, tuple(each.own for each in found.entries))
 
 
 def read_one(
@@ -57,221 +67,133 @@ def read_one(
     epoch: int | None = None,
     failed_only: bool = True,
 ) -> Trial:
-    """Read the one failed trial of `path`.
-
-    With `failed_only=False` a person says that it failed: a passed trial, and one without any sign of failure, are
-    read as well. What never ran, or was cancelled because a sibling failed, is refused all the same.
+    """Read the one failed trial below `path`; see `Choice` for what the options mean.
 
     Raises:
         ImportRefused: with the true reason, also when more than one trial fits.
     """
-    place, reader = _locate(path, importer)
-    with _only_refusals(place):
-        refs = tuple(reader.list_trials(place))
-        ref = _pick(place, refs, key=key, sample=sample, epoch=epoch, failed_only=failed_only)
-        return reader.read(place, ref)
+    with collect(path, importer=importer) as found:
+        return found.read(pick(found, Choice(key=key, sample=sample, epoch=epoch, failed_only=failed_only)))
 
 
 def read_output(path: Path, *, importer: str | None = None) -> Trial:
     """Read what an agent that we ran has written: exactly one trial, whatever its outcome.
 
+    Reports and predictions beside it are about it, whatever task they name: they are of one attempt. A
+    `trial.jsonl` counts before logs in other formats, which an agent may keep besides.
+
     Raises:
-        ImportRefused: nothing recognised, more than one trial, or unreadable.
+        ImportRefused: nothing recognised, more than one trial, or a part that cannot be read.
     """
-    place, reader = _locate(path, importer)
-    with _only_refusals(place):
-        refs = tuple(reader.list_trials(place))
-        if len(refs) != 1:
+    with collect(path, importer=importer, strict=True) as found:
+        entry = _one_attempt(found.entries)
+        if entry is None:
             raise refused(
-                "several-trials" if refs else "no-trial",
-                place,
-                f"it holds {len(refs)} trials, and an attempt has exactly one",
-                "Let the agent write one trial into its output folder.",
+                "several-trials",
+                path,
+                f"it holds {len(found.entries)} trials, and an attempt has exactly one",
+                "Let the agent write one trial into its output folder, or say which format with `importer`:\n"
+                + listing(found, found.entries),
             )
-        return reader.read(place, refs[0])
+        return found.read(entry)
 
 
-def _pick(
-    place: Path,
-    refs: Sequence[TrialRef],
-    *,
-    key: str | None,
-    sample: str | None,
-    epoch: int | None,
-    failed_only: bool,
-) -> TrialRef:
-    if not refs:
-        raise refused(
-            "no-trial", place, "it holds no record of any trial", "Give the log of a run that got that far."
-        )
-    meant = [
-        ref
-        for ref in refs
-        if (key is None or ref.key == key)
-        and (sample is None or sample in (ref.sample, ref.task_id, ref.key))
-        and (epoch is None or ref.attempt == epoch)
-    ]
+def _one_attempt(entries: Sequence[Entry]) -> Entry | None:
+    """Return the one trial that an attempt has written; None where there are several."""
+    ours = [each for each in entries if each.source.reader.name == _OURS]
+    trials = [each for each in entries if each.own.joins_by is None]
+    records = [each for each in entries if each.own.joins_by is not None]
+    if len(entries) == 1:
+        return entries[0]
+    if len(trials) != 1 and len(ours) != 1:
+        return None
+    host = ours[0] if len(ours) == 1 else trials[0]
+    formats = [each.source.reader.name for each in records]
+    if len(set(formats)) < len(formats):
+        return None
+    return replace(host, records=(*host.records, *records), notes=())
+
+
+def pick(found: Collection, choice: Choice) -> Entry:
+    """Return the one trial that is meant.
+
+    Raises:
+        ImportRefused: none fits, several do, or it is no failed trial; it says which and why.
+    """
+    meant = [each for each in found.entries if _fits(each, choice)]
     if not meant:
-        raise refused("no-such-trial", place, "no trial in it fits", "It holds:\n" + _listing(refs))
-    if failed_only:
-        failed = [ref for ref in meant if ref.failed and ref.why_not is None]
+        raise refused(
+            "no-such-trial", found.given, "no trial in it fits", "It holds:\n" + listing(found, found.entries)
+        )
+    if choice.failed_only:
+        failed = [each for each in meant if each.ref.failed and each.ref.why_not is None]
     else:
-        failed = [ref for ref in meant if ref.why_not is None or ref.refusal in BY_A_PERSON]
+        failed = [each for each in meant if each.ref.why_not is None or each.ref.refusal in BY_A_PERSON]
     if len(failed) == 1:
         return failed[0]
     if failed:
+        how = (
+            "Pick one with --sample ID (and --epoch N)" if found.sources == 1 else "Pick one with --trial KEY"
+        ) + ", or make one case a failure signature with --all"
         raise refused(
             "several-trials",
-            place,
-            f"{len(failed)} {'failed ' if failed_only else ''}trials in it fit, and a case has one",
-            "Pick one with --sample ID (and --epoch N):\n" + _listing(failed),
+            found.given,
+            f"{len(failed)} {'failed ' if choice.failed_only else ''}trials in it fit, and a case has one",
+            f"{how}:\n" + listing(found, failed),
         )
-    raise _nothing_failed(place, meant)
+    raise nothing_failed(found, meant)
 
 
-def _nothing_failed(place: Path, meant: Sequence[TrialRef]) -> ImportRefused:
-    recorded = [ref for ref in meant if ref.refusal not in WITHOUT_RECORD]
+def nothing_failed(found: Collection, meant: Sequence[Entry]) -> ImportRefused:
+    """Return the refusal of trials of which none failed by itself: one reason where all share it."""
+    recorded = [each for each in meant if each.ref.refusal not in WITHOUT_RECORD]
     meant = recorded or meant
-    slugs = {ref.refusal or "no-sign-of-failure" for ref in meant}
+    slugs = {each.ref.refusal or "no-sign-of-failure" for each in meant}
     by_a_person = "If it did fail, say so with --outcome failed (recorded as a person's word)."
     if len(meant) == 1:
         slug = next(iter(slugs))
-        why = meant[0].why_not or "nothing in it says that the trial failed"
+        why = meant[0].ref.why_not or "nothing in it says that the trial failed"
         return refused(
-            slug, place, why, by_a_person if slug in BY_A_PERSON else "Pick a trial that failed by itself."
+            slug, found.given, why, by_a_person if slug in BY_A_PERSON else "Pick a trial that failed by itself."
         )
     slug = next(iter(slugs)) if len(slugs) == 1 else "no-failed-trial"
     return refused(
         slug,
-        place,
+        found.given,
         f"none of its {len(meant)} trials failed by itself",
-        _listing(meant) + "\nIf one did fail, pick it with --sample ID and say --outcome failed.",
+        listing(found, meant) + "\nIf one did fail, pick it (--trial KEY, --sample ID) and say --outcome failed.",
     )
 
 
-def _listing(refs: Sequence[TrialRef]) -> str:
+def listing(found: Collection, entries: Sequence[Entry]) -> str:
+    """Return one line for each of the first trials: how a person picks it, and what is known of it."""
     lines = []
-    for ref in refs[:_LISTED]:
-        facts = [each for each in (ref.termination, ref.outcome, ref.error_type) if each]
+    for each in entries[:_LISTED]:
+        ref = each.ref
+        facts = ", ".join(fact for fact in (ref.termination, ref.outcome, ref.error_type) if fact)
         epoch = f" epoch {ref.attempt}" if ref.attempt is not None else ""
-        why_not = f" ({ref.why_not})" if ref.why_not else ""
-        lines.append(f"  {ref.sample or ref.task_id or ref.key}{epoch}: {', '.join(facts)}{why_not}")
-    if len(refs) > _LISTED:
-        lines.append(f"  and {len(refs) - _LISTED} more")
-    return "\n".join(lines)
+        name = f"{ref.sample or ref.task_id or ref.key}{epoch}" if found.sources == 1 else each.key
+        lines.append(f"  {name}: {facts}" + (f" ({ref.why_not})" if ref.why_not else ""))
+    if len(entries) > _LISTED:
+        lines.append(f"  and {len(entries) - _LISTED} more")
+    return without_secrets("\n".join(lines))
 
 
-def _locate(path: Path, importer: str | None) -> tuple[Path, Importer]:
-    """Return the file or folder to read, and its importer."""
-    readers = _readers(importer)
-    try:
-        is_folder, is_file = path.is_dir(), path.is_file()
-    except (OSError, ValueError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise refused("unreadable", path, why.lower(), "Check the path.") from error
-    if not is_folder and not is_file:
-        raise refused("no-such-file", path, "there is no such file or folder", "Check the path.")
-    if is_folder:
-        return _in_folder(path, readers)
-    return path, _one(path, _handling(_peek_file(path), readers), readers)
+def _fits(entry: Entry, choice: Choice) -> bool:
+    ref = entry.ref
+    return (
+        (choice.key is None or choice.key in (entry.key, ref.key))
+        and (choice.sample is None or choice.sample in (ref.sample, ref.task_id, ref.key))
+        and (choice.epoch is None or ref.attempt == choice.epoch)
+    )
 
 
-def _in_folder(folder: Path, readers: Sequence[Importer]) -> tuple[Path, Importer]:
-    files = list(_files_below(folder))
-    names = tuple(str(each.relative_to(folder)) for each in files)
-    as_a_whole = _handling(Peek(folder, "folder", members=names), readers)
-    if as_a_whole:
-        return folder, _one(folder, as_a_whole, readers)
-    recognised = [(file, found) for file in files if (found := _handling(_peek_file(file), readers))]
-    if not recognised:
-        raise _not_recognised(folder, readers, f"none of its {len(files)} files is in a format that we read")
-    if len(recognised) > 1:
-        shown = "\n".join(
-            f"  {file.relative_to(folder)}: {', '.join(each.name for each in found)}"
-            for file, found in recognised[:_LISTED]
-        )
-        formats = {each.name for _, found in recognised for each in found}
-        raise refused(
-            "two-formats" if len(formats) > 1 else "several-files",
-            folder,
-            f"{len(recognised)} of its files hold trials",
-            "Give one of them:\n" + shown,
-        )
-    file, found = recognised[0]
-    return file, _one(file, found, readers)
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    """Yield plain files, sorted, without hidden folders and without following links."""
-
-    def stop(error: OSError) -> None:
-        # os.walk would leave the folder out and say nothing; the trial, or a second one, may be in there.
-        name = Path(error.filename) if isinstance(error.filename, str) else folder
-        raise refused(
-            "unreadable", name, (error.strerror or str(error)).lower(), "Check the path and its permissions."
-        ) from error
-
-    count = 0
-    for place, folders, files in os.walk(folder, onerror=stop):
-        below = len(Path(place).relative_to(folder).parts)
-        folders[:] = (
-            sorted(each for each in folders if not each.startswith(".")) if below < DEPTH_LIMIT - 1 else []
-        )
-        for name in sorted(files):
-            file = Path(place) / name
-            if file.is_symlink() or not file.is_file():
-                continue
-            count += 1
-            if count > FILES_LIMIT:
-                raise refused(
-                    "too-many-files", folder, f"it holds more than {FILES_LIMIT} files", "Give one file."
-                )
-            yield file
-
-
-def _peek_file(path: Path) -> Peek:
-    head = read_head(path)
-    if not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return Peek(path, "file", head)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = tuple(archive.namelist()[:FILES_LIMIT])
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        members = ()
-    return Peek(path, "zip", head, members)
-
-
-def _readers(importer: str | None) -> list[Importer]:
-    known = [importer] if importer is not None else list(registry.names("importers"))
-    return [registry.load("importers", name)() for name in known]
-
-
-def _handling(peek: Peek, readers: Sequence[Importer]) -> list[Importer]:
-    return [reader for reader in readers if reader.handles(peek)]
-
-
-def _one(path: Path, found: Sequence[Importer], readers: Sequence[Importer]) -> Importer:
-    if not found:
-        raise _not_recognised(path, readers, "its content is in no format that we read")
-    if len(found) > 1:
-        names = ", ".join(each.name for each in found)
-        raise refused("two-formats", path, f"two formats match: {names}", "Say which with --importer NAME.")
-    return found[0]
-
-
-def _not_recognised(path: Path, readers: Sequence[Importer], why: str) -> ImportRefused:
-    names = ", ".join(reader.name for reader in readers) or "none"
-    return refused("not-recognised", path, why, f"Looked for: {names}.")
-
-
-@contextmanager
-def _only_refusals(path: Path) -> Iterator[None]:
-    """Turn what a malformed source makes pydantic raise into a refusal; anything else is a bug and passes."""
-    try:
-        yield
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(each) for each in first["loc"])
-        raise refused(
-            "malformed", path, f"{place} cannot be used ({first['msg']})", "Check what wrote the file."
-        ) from error
+def _several_logs(found: Collection, entries: Sequence[Entry]) -> ImportRefused:
+    logs = {each.source.path: each.source.reader.name for each in entries}
+    shown = "\n".join(f"  {found.label(path)}: {name}" for path, name in list(logs.items())[:_LISTED])
+    return refused(
+        "two-formats" if len(set(logs.values())) > 1 else "several-files",
+        found.given,
+        f"{len(logs)} of its files hold trials",
+        "Give one of them:\n" + shown,
+    )

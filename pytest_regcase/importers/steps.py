@@ -24,6 +24,15 @@ def reply_was_due(lines: Sequence[TranscriptLine]) -> bool:
     return bool(lines) and not lines[-1].is_reply
 
 
+def ends_open(lines: Sequence[TranscriptLine]) -> bool:
+    """Say whether the conversation stops in the middle: where the model had to answer, or behind unanswered calls.
+
+    Where nothing says how a trial ended, that much shows that its record was cut off. A record that stops behind a
+    reply without calls shows nothing.
+    """
+    return bool(lines) and (not lines[-1].is_reply or bool(lines[-1].tool_calls))
+
+
 def failing_step(lines: Sequence[TranscriptLine], *, next_reply_failed: bool) -> int | None:
     """Return the step whose reply failed or never came, else the last step; None without a conversation."""
     if not lines:

@@ -3,50 +3,62 @@
 Knows the zip container; knows no trial format. Member names are labels, never paths. Raises `ImportRefused` only.
 """
 
+import contextlib
+import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Final
 
+from pytest_regcase.errors import ImportRefused
 from pytest_regcase.importers.reading import DOCUMENT_LIMIT_BYTES, MEBIBYTE, refused
 
 MEMBERS_LIMIT: Final = 200_000
 TOTAL_LIMIT_BYTES: Final = 1024 * MEBIBYTE
 _ZSTANDARD: Final = 93
 _PIECE_BYTES: Final = 256 * 1024
-_LOCAL_HEADER: Final = struct.Struct("<4s22xHH")
+_LOCAL_HEADER: Final = struct.Struct("<4s2xHH4xIIIHH")
+_LOCAL_MARK: Final = b"PK\x03\x04"
+_IN_ZIP64: Final = 0xFFFFFFFF
 
 
 class ZipMembers:
-    """An open zip. `names` holds each name once; of members with one name the last one counts."""
+    """The members of a zip. `names` holds each name once; of members with one name the last one counts.
+
+    A zip whose directory is missing (cut off in copying, or the disk was full) is read by what stands before each
+    member instead: those that are whole can be read, and `lost` says so.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.lost: str | None = None
+        """What is lost, in words, where the directory is missing."""
         self._inflated = 0
         try:
-            # The directory itself is bounded by the file's size; its entries by the limit below.
-            self._zip = zipfile.ZipFile(path)
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
-            raise refused(
-                "corrupt",
-                path,
-                "it begins as a zip, but its directory is missing or damaged (a cut-off or never closed file)",
-                "Copy it again from where it was written; for Inspect, try `inspect log recover`.",
-            ) from error
-        infos = self._zip.infolist()
-        if len(infos) > MEMBERS_LIMIT:
-            self._zip.close()
-            raise refused("too-large", path, f"it has more than {MEMBERS_LIMIT} members", "Split the log.")
+            self._file = path.open("rb")
+        except OSError as error:
+            why = (error.strerror or "it cannot be read").lower()
+            raise refused("unreadable", path, why, "Check the path and its permissions.") from error
+        try:
+            infos = self._directory()
+            if len(infos) > MEMBERS_LIMIT:
+                raise refused("too-large", path, f"it has more than {MEMBERS_LIMIT} members", "Split the log.")
+        except ImportRefused:
+            self.close()
+            raise
         self._infos = {info.filename: info for info in infos}
 
     @property
     def names(self) -> tuple[str, ...]:
         """The member names, in the order of the directory."""
         return tuple(self._infos)
+
+    @property
+    def infos(self) -> tuple[zipfile.ZipInfo, ...]:
+        """What the directory says of each member: nothing of it is proven before the member is read."""
+        return tuple(self._infos.values())
 
     def read(self, name: str) -> bytes:
         """Return one member, inflated.
@@ -58,54 +70,85 @@ class ZipMembers:
         if info.flag_bits & 0x1:
             raise refused("encrypted", self.path, f"its member {name!r} is encrypted", "Give an unencrypted log.")
         try:
-            # Closed at once when a limit stops it: a generator that is left alone keeps its file open.
-            with closing(self._pieces(info)) as pieces:
-                content = b"".join(self._bounded(info, pieces))
+            content = b"".join(self._bounded(info, self._pieces(info)))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, struct.error) as error:
             raise self._damaged(name) from error
-        except NotImplementedError as error:
-            raise refused(
-                "unknown-compression",
-                self.path,
-                f"its member {name!r} is compressed with method {info.compress_type}",
-                "We read stored, deflated and zstandard members; write the log again with one of these.",
-            ) from error
         if zlib.crc32(content) != info.CRC:
             raise self._damaged(name)
         return content
 
     def close(self) -> None:
         """Close the file."""
-        self._zip.close()
+        self._file.close()
 
     def __enter__(self) -> "ZipMembers":
         return self
 
-    def __exit__(self, *_: "type[BaseException] | BaseException | TracebackType | None") -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _pieces(self, info: zipfile.ZipInfo) -> Generator[bytes, None, None]:
-        if info.compress_type == _ZSTANDARD:
-            yield from self._zstandard_pieces(info)
-            return
-        with self._zip.open(info) as member:
-            while piece := member.read(_PIECE_BYTES):
-                yield piece
+    def _directory(self) -> list[zipfile.ZipInfo]:
+        try:
+            # Bounded by the file's size; what it names by the limit on members.
+            with zipfile.ZipFile(self._file) as archive:
+                return archive.infolist()
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
+            if found := self._without_directory():
+                return found
+            raise refused(
+                "corrupt",
+                self.path,
+                "it begins as a zip, but its directory is missing or damaged (a cut-off or never closed file),"
+                " and no member in it is whole",
+                "Copy it again from where it was written; for Inspect, try `inspect log recover`.",
+            ) from error
 
-    def _zstandard_pieces(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    def _pieces(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+        self._file.seek(info.header_offset)
+        mark, _, method, *_, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(self._file.read(_LOCAL_HEADER.size))
+        if mark != _LOCAL_MARK or method != info.compress_type:
+            raise zipfile.BadZipFile("no local header where the directory says")
+        self._file.seek(name_bytes + extra_bytes, os.SEEK_CUR)
+        packed = _Window(self._file, info.compress_size)
+        if method == zipfile.ZIP_STORED:
+            while piece := packed.read(_PIECE_BYTES):
+                yield piece
+        elif method == zipfile.ZIP_DEFLATED:
+            yield from _deflated(packed)
+        elif method == _ZSTANDARD:
+            yield from self._zstandard_pieces(info, packed)
+        else:
+            raise refused(
+                "unknown-compression",
+                self.path,
+                f"its member {info.filename!r} is compressed with method {method}",
+                "We read stored, deflated and zstandard members; write the log again with one of these.",
+            )
+
+    def _zstandard_pieces(self, info: zipfile.ZipInfo, packed: "_Window") -> Iterator[bytes]:
         decompressor, failure = _zstandard(self.path, info.filename)
-        with self.path.open("rb") as file:
-            file.seek(info.header_offset)
-            mark, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
-            if mark != b"PK\x03\x04":
-                raise zipfile.BadZipFile("no local header where the directory says")
-            file.seek(name_bytes + extra_bytes, 1)
-            try:
-                with decompressor(_Window(file, info.compress_size)) as inflated:
-                    while piece := inflated.read(_PIECE_BYTES):
-                        yield piece
-            except failure as error:
-                raise zipfile.BadZipFile(str(error)) from error
+        try:
+            with decompressor(packed) as inflated:
+                while piece := inflated.read(_PIECE_BYTES):
+                    yield piece
+        except failure as error:
+            raise zipfile.BadZipFile(str(error)) from error
+
+    def _without_directory(self) -> list[zipfile.ZipInfo]:
+        """Return the members whose bytes are all there, by what stands before each; note what is not."""
+        found: list[zipfile.ZipInfo] = []
+        file, cut = self._file, None
+        with contextlib.suppress(OSError, ValueError, struct.error):
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            while len(found) <= MEMBERS_LIMIT and (info := _next_member(file)) is not None:
+                if file.seek(info.compress_size, os.SEEK_CUR) > size:
+                    cut = info.filename
+                    break
+                found.append(info)
+        within = f", within {cut!r}" if cut is not None else ""
+        self.lost = f"the file is cut off behind {len(found)} whole members{within}; what came after is lost"
+        return found
 
     def _bounded(self, info: zipfile.ZipInfo, pieces: Iterator[bytes]) -> Iterator[bytes]:
         size = 0
@@ -129,6 +172,36 @@ class ZipMembers:
             f"its member {name!r} is damaged or cut off",
             "Copy the file again from where it was written; other samples may be whole: pick one by --sample.",
         )
+
+
+def _next_member(file: IO[bytes]) -> zipfile.ZipInfo | None:
+    """Return the member whose local header is next, the file then standing at its first byte; None where none is.
+
+    A member whose size stands behind it (flag bit 3: written to a pipe) ends the search: its end is not told.
+    """
+    offset = file.tell()
+    header = file.read(_LOCAL_HEADER.size)
+    if len(header) < _LOCAL_HEADER.size or not header.startswith(_LOCAL_MARK):
+        return None
+    _, flags, method, crc, packed, size, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
+    name, extra = file.read(name_bytes), file.read(extra_bytes)
+    if flags & 0x8 or packed == _IN_ZIP64 or not name or len(extra) < extra_bytes:
+        return None
+    info = zipfile.ZipInfo(name.decode("utf-8" if flags & 0x800 else "cp437", "replace"))
+    info.header_offset, info.flag_bits, info.compress_type = offset, flags, method
+    info.CRC, info.compress_size, info.file_size = crc, packed, size
+    return info
+
+
+def _deflated(packed: "_Window") -> Iterator[bytes]:
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    while not inflate.eof:
+        # What a piece inflates to is bounded as well: the rest of it waits.
+        waiting = inflate.unconsumed_tail or packed.read(_PIECE_BYTES)
+        piece = inflate.decompress(waiting, _PIECE_BYTES)
+        if not waiting and not piece:
+            raise zipfile.BadZipFile("it ends before its last block")
+        yield piece
 
 
 class _Window:

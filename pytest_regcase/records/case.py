@@ -11,11 +11,13 @@ from pydantic import Field, StringConstraints, model_validator
 
 from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.expected_recovery import ExpectedRecovery
+from pytest_regcase.records.occurrence import Occurrence
 from pytest_regcase.records.words import (
     CauseStatus,
     HypothesisClass,
     Outcome,
     RaisedBy,
+    SaidByPerson,
     Termination,
 )
 
@@ -35,6 +37,15 @@ class ObservedError(Record):
     raised_by: RaisedBy = "unknown"
 
 
+class Kept(Record):
+    """What looks like a secret and stayed, because a person said so."""
+
+    what: Sentence
+    """The words of `--keep`: a kind of secret, or a regular expression."""
+    count: int = Field(ge=1)
+    why: Sentence
+
+
 class Observation(Record):
     """What happened, exactly as recorded. Sealed; amended, never edited."""
 
@@ -50,11 +61,14 @@ class Observation(Record):
     termination: Termination | None = None
     outcome: Outcome | None = None
     outcome_from: Literal["log", "person"] | None = None
+    by_person: Many[SaidByPerson] = ()
+    """Which of these the log does not hold and a person has said."""
     labels: Many[str] = ()
     error: ObservedError | None = None
     conditions: dict[str, Any] = Field(default_factory=dict)
     recorded: dict[str, DigestText] = Field(default_factory=dict)
     redactions: dict[str, int] = Field(default_factory=dict)
+    kept: Many[Kept] = ()
     source_digests: dict[str, DigestText] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -71,6 +85,8 @@ class Baseline(Record):
     trials: int = Field(ge=1)
     kind: Literal["trigger-only", "all-attempts", "fresh"]
     population: Literal["task", "sweep"] = "task"
+    conditions: dict[str, Any] = Field(default_factory=dict)
+    """Under which it was counted, as recorded alike with each failure: concurrency, limits, time-outs."""
 
     @model_validator(mode="after")
     def _no_more_failures_than_trials(self) -> "Baseline":
@@ -257,6 +273,7 @@ class RegressionCase(Record):
     handover: Handover | None = None
     quarantine: Quarantine | None = None
     seal: Seal | None = None
+    occurrences: Many[Occurrence] = ()
     evidence: Many[Evidence] = ()
     fix: Many[Fix] = ()
     closed: Many[Closed] = ()

@@ -13,6 +13,7 @@ from pytest_regcase.records.wire import WireFacts
 from pytest_regcase.records.words import EXPECTATIONS, Expectation, FindingStatus
 from pytest_regcase.recovery.fabrication import outputs_of
 from pytest_regcase.recovery.failure_lines import quote_of
+from pytest_regcase.recovery.handed_in import grade_of, handed_in, held_by_commits, why_grade_unknown
 from pytest_regcase.recovery.logged import failure_shown
 from pytest_regcase.recovery.marks import ended_badly, ended_by_us, exit_words, mark_of
 from pytest_regcase.recovery.partial_work import Held, held
@@ -36,6 +37,8 @@ def log_failure(_: ExpectedRecovery, observed: Observed) -> Finding:
     not-observable.
     """
     name: Expectation = "log_failure"
+    if observed.wire.first_fault_seconds is None:
+        return _finding(name, "not-observable", "no request was faulted")
     shown = failure_shown(observed)
     if shown is not None:
         says = f"the failure is logged in {shown.place}"
@@ -149,29 +152,31 @@ def no_fabricated_output(_: ExpectedRecovery, observed: Observed) -> Finding:
 def no_partial_submission(_: ExpectedRecovery, observed: Observed) -> Finding:
     """Judge whether the work of the first faulted request is in a submission, a commit or a graded result.
 
-    A submission that carries a mark of failure is none. A fault that healed leaves nothing partial. Commits count
-    where the agent hands in by commit, or made one after the fault.
+    A submission that carries a mark of failure is none. A fault that healed leaves nothing partial. A grade counts
+    where the agent hands in by being graded, whatever its sandbox hides from us.
     """
     name: Expectation = "no_partial_submission"
     if observed.wire.healed:
         return _finding(name, "not-applicable", "the fault healed: the agent could finish its work")
-    graded = observed.artefact
-    if observed.submits_by == "score" and graded is not None and graded.outcome != "undetermined":
-        says = f"unfinished work was graded: {graded.outcome}"
-        return _finding(name, "broken", says, code="graded", place="outcome", outcome=graded.outcome)
+    if observed.wire.first_fault_seconds is None:
+        return _finding(name, "not-observable", "no request was faulted")
+    grade = grade_of(observed)
+    if grade is not None:
+        says = f"unfinished work was graded: {quote_of(grade.says)}"
+        return _finding(name, "broken", says, code="graded", place=grade.place, grade=grade.says)
     partial = _partial(name, observed)
     if isinstance(partial, Finding):
-        return partial
+        return _ungraded(name, observed, []) if observed.submits_by == "score" else partial
     looked: list[str] = []
     marked: str | None = None
-    for place, text, mark in _handed_in(observed):
+    for place, text, mark in handed_in(observed):
         looked.append(place)
         found = held(partial, text)
         if found.lines and mark is None:
             says = f"{found.lines} of {found.of} changed lines of the partial work are in the {place}"
             return _finding(name, "broken", says, code="submitted", place=place, lines=found.lines, of=found.of)
         marked = marked or (mark if found.lines else None)
-    commit = _committed_again(partial, observed)
+    commit = held_by_commits(partial, observed)
     if commit is not None and commit.lines:
         says = f"{commit.lines} of {commit.of} changed lines of the partial work are left in a commit"
         return _finding(name, "broken", says, code="committed", place="commit", lines=commit.lines, of=commit.of)
@@ -179,7 +184,9 @@ def no_partial_submission(_: ExpectedRecovery, observed: Observed) -> Finding:
     if marked is not None:
         says = f"the partial work was handed in, but marked {marked}"
         return _finding(name, "kept", says, looked_in=looked, mark=marked)
-    shows = (*observed.can_show, *(graded.can_show if graded is not None else ()))
+    if observed.submits_by == "score":
+        return _ungraded(name, observed, looked)
+    shows = (*observed.can_show, *(observed.artefact.can_show if observed.artefact is not None else ()))
     if not looked and name not in shows and not observed.declared.submission_declared:
         return _finding(name, "not-observable", "no place is declared where this agent hands in its work")
     return _finding(name, "kept", "the partial work was not handed in", looked_in=looked)
@@ -226,6 +233,8 @@ def mark_failure(_: ExpectedRecovery, observed: Observed) -> Finding:
         return _finding(name, "kept", f"marked as failed: {mark.place} = {quote_of(mark.quote)}", **facts)
     if observed.wire.healed:
         return _finding(name, "not-applicable", "the fault healed: the agent could finish its work", **facts)
+    if observed.wire.first_fault_seconds is None:
+        return _finding(name, "not-observable", "no request was faulted", **facts)
     if mark.says == "finished":
         says = f"the failed attempt says {mark.place} = {mark.quote} ({exit_says})"
         return _finding(name, "broken", says, **facts)
@@ -261,6 +270,8 @@ def _finding(
 
 def _partial(name: Expectation, observed: Observed) -> str | Finding:
     """Return the diff at the first faulted request, or the finding that says why there is none."""
+    if observed.wire.first_fault_seconds is None:
+        return _finding(name, "not-observable", "no request was faulted")
     tree = observed.notes.work_tree if observed.notes is not None else None
     if tree is None:
         return _finding(name, "not-observable", "there is no work tree, so partial work cannot be seen")
@@ -268,31 +279,17 @@ def _partial(name: Expectation, observed: Observed) -> str | Finding:
     for diff in (tree.diff, tree.committed_diff):
         if held(diff, diff).of:
             return diff
+    if observed.submits_by == "score":
+        says = "our work tree was not changed before the fault; the harness may work in a sandbox of its own"
+        return _finding(name, "not-observable", says)
     return _finding(name, "not-applicable", "nothing was changed before the fault")
 
 
-def _handed_in(observed: Observed) -> list[tuple[str, str, str | None]]:
-    """Return place, text and mark of everything that the agent handed in."""
-    found: list[tuple[str, str, str | None]] = []
-    submission = observed.artefact.submission if observed.artefact is not None else None
-    if submission is not None:
-        text = "\n".join(part for part in (submission.patch, submission.text) if part)
-        found.append(("submission", text, submission.mark))
-    if observed.declared.submission is not None:
-        status = observed.declared.status
-        found.append(("submission", observed.declared.submission, status if status == "agent_error" else None))
-    if observed.declared.answer is not None:
-        found.append(("answer", observed.declared.answer, None))
-    return found
-
-
-def _committed_again(partial: str, observed: Observed) -> Held | None:
-    """Return how much of the partial work commits hold; None where no commit counts as handing in."""
-    then = observed.notes.work_tree if observed.notes is not None else None
-    now = observed.work_tree
-    if then is None or now is None or (observed.submits_by != "commit" and now.head == then.head):
-        return None
-    return held(partial, now.committed_diff)
+def _ungraded(name: Expectation, observed: Observed, looked: list[str]) -> Finding:
+    why = why_grade_unknown(observed)
+    if why is not None:
+        return _finding(name, "not-observable", why)
+    return _finding(name, "kept", "the partial work was not graded", looked_in=[*looked, "outcome"])
 
 
 def _layers(wire: WireFacts) -> str:

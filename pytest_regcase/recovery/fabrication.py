@@ -15,6 +15,7 @@ from pytest_regcase.recovery.given_texts import (
     canonical_call,
     complete_replies,
     given_texts,
+    json_keys,
     leaves,
     pieces,
     transcript_answers,
@@ -23,6 +24,9 @@ from pytest_regcase.recovery.marks import handed_in_as_finished, mark_of
 
 SUBSTRING_CHARACTERS = 20
 """A shorter part of a known text proves nothing: a made-up word would pass as one."""
+
+_TELLING_KEY = 8
+"""Characters of a key that a call may be named after: shorter ones stand in many names."""
 
 FabricationCode = Literal["made_up", "empty_final", "error_as_answer", "unfinished_reply"]
 
@@ -77,9 +81,39 @@ def outputs_of(observed: Observed, *, transcript_shown: bool) -> Outputs:
         return outputs(Fabricated(provenance.code_of(found, final=True), found.place, _quote(found)))
     # The place where an answer is handed in decides; only without one does the transcript's last answer.
     closing = finals or ([*answers[-1:]] if handed_in else [])
-    if closing and all(final.empty for final in closing) and not observed.wire.healed:
+    faulted = observed.wire.first_fault_seconds is not None and not observed.wire.healed
+    if faulted and closing and all(final.empty for final in closing):
         return outputs(Fabricated("empty_final", closing[0].place, ""))
     return outputs(None)
+
+
+class _Sent:
+    """What one reply of the supplier is made of, worked out once."""
+
+    def __init__(self, reply: SentReply) -> None:
+        parts = [*pieces(reply)]
+        self.reply = reply
+        self._pieces = sorted({_normal(part) for part in parts}, key=lambda text: (-len(text), text))
+        self._lines = {_normal(line) for part in parts for line in part.splitlines()}
+        self._keys = [key for key in json_keys(reply.text or "") if len(key) >= _TELLING_KEY]
+
+    def holds(self, text: str) -> bool:
+        """Say whether `text` is a piece of the reply, a line of one, or a long enough part."""
+        if text in self._lines or text in self._pieces:
+            return True
+        return len(text) >= SUBSTRING_CHARACTERS and any(text in piece for piece in self._pieces)
+
+    def names(self, call: ToolCall) -> bool:
+        """Say whether a call is named after a key of the reply's JSON, as ``mark_task_complete`` is."""
+        return any(key in call.name for key in self._keys)
+
+    def residue(self, told: str) -> str:
+        """Return what stays of `told` without the pieces of the reply: the harness's template, or new words."""
+        rest = told
+        for piece in self._pieces:
+            if len(piece) >= 3:
+                rest = rest.replace(piece, " ")
+        return _normal(rest)
 
 
 class Provenance:
@@ -87,17 +121,19 @@ class Provenance:
 
     def __init__(self, observed: Observed, answers: tuple[Answer, ...]) -> None:
         self._observed = observed
-        self._replies = complete_replies(observed)
+        self._replies = [_Sent(reply) for reply in complete_replies(observed)]
         self._given = [text for text in map(_normal, given_texts(observed)) if text]
         lines = (_normal(line) for text in given_texts(observed) for line in text.splitlines())
         self._exact = {*self._given, *lines}
-        self._calls = {canonical_call(call) for reply in self._replies for call in reply.tool_calls}
-        self._tools = {call.name for reply in self._replies for call in reply.tool_calls}
+        self._calls = {canonical_call(call) for sent in self._replies for call in sent.reply.tool_calls}
         self._residues = {""}
-        self._rewrites_calls = False
+        self._rewritten: set[str] = set()
+        """Names of calls that the harness makes of a reply by itself (of its JSON, or of another tool's call)."""
+        self._constants: set[str] = set()
+        """What it adds to them each time."""
         self.first = self._first_answer(answers)
         """Index of the first answer that is no example of the prompt."""
-        before = [reply for reply in self._replies if not reply.after_fault]
+        before = [sent for sent in self._replies if not sent.reply.after_fault]
         self._learn([*zip(answers[self.first :], before, strict=False)])
 
     def accounts_for(self, answer: Answer) -> bool:
@@ -120,7 +156,7 @@ class Provenance:
             return True
         if len(told) >= SUBSTRING_CHARACTERS and any(told in given for given in self._given):
             return not self._is_error(told)
-        return any(_residue(told, reply) in self._residues for reply in self._replies)
+        return any(sent.residue(told) in self._residues for sent in self._replies)
 
     def _is_error(self, told: str) -> bool:
         """Say whether `told` is a text of the fault itself that reports an error."""
@@ -129,30 +165,35 @@ class Provenance:
     def _knows_call(self, call: ToolCall) -> bool:
         if canonical_call(call) in self._calls:
             return True
-        if not self._rewrites_calls or call.name not in self._tools:
+        if not self._rewritten:
             return False
-        return all(
-            _normal(leaf) in self._exact or any(_normal(leaf) in given for given in self._given)
-            for leaf in leaves(call.arguments)
+        told = _texts(call) - self._constants
+        return any(
+            all(map(sent.holds, told))
+            for sent in self._replies
+            if call.name in self._rewritten or sent.names(call)
         )
 
     def _first_answer(self, answers: tuple[Answer, ...]) -> int:
         """Pass over assistant messages of the prompt (few-shot examples): they precede the first real reply."""
         for number, answer in enumerate(answers):
-            if self._replies and _matches(answer, self._replies[0]):
+            if self._replies and _matches(answer, self._replies[0].reply):
                 return number
         return 0
 
-    def _learn(self, pairs: list[tuple[Answer, SentReply]]) -> None:
+    def _learn(self, pairs: list[tuple[Answer, _Sent]]) -> None:
         """Learn how the harness writes a reply down; one that writes any reply word for word has no template."""
-        told = [(_normal(answer.text or ""), reply) for answer, reply in pairs if (answer.text or "").strip()]
-        residues = {_residue(text, reply) for text, reply in told}
+        told = [(_normal(answer.text or ""), sent) for answer, sent in pairs if (answer.text or "").strip()]
+        residues = {sent.residue(text) for text, sent in told}
         if "" not in residues:
             self._residues |= residues - {text for text, _ in told}
-        for answer, reply in pairs:
-            if reply.tool_calls and not _shares_call(answer, reply):
-                self._rewrites_calls = True
-                self._tools |= {call.name for call in answer.calls}
+        for answer, sent in pairs:
+            for call in answer.calls:
+                texts = _texts(call)
+                own = set(filter(sent.holds, texts))
+                if canonical_call(call) not in self._calls and (own or (not texts and sent.names(call))):
+                    self._rewritten.add(call.name)
+                    self._constants |= texts - own
 
 
 def _finals(observed: Observed) -> list[Answer]:
@@ -194,6 +235,10 @@ def _calls_of(one: Answer | SentReply) -> set[tuple[str, str]]:
     return set(map(canonical_call, one.calls if isinstance(one, Answer) else one.tool_calls))
 
 
+def _texts(call: ToolCall) -> set[str]:
+    return {_normal(leaf) for leaf in leaves(call.arguments)} - {""}
+
+
 def _extends(text: str, part: str) -> bool:
     """Say whether `text` is or continues the unfinished `part`, or is cut from it."""
     if not text or not part:
@@ -202,21 +247,8 @@ def _extends(text: str, part: str) -> bool:
     return text == part or (long_enough and (text.startswith(part) or part.startswith(text)))
 
 
-def _residue(told: str, reply: SentReply) -> str:
-    """Return what stays of `told` without the pieces of `reply`: the harness's template, or new words."""
-    rest = told
-    for piece in sorted({_normal(each) for each in pieces(reply)}, key=_longest_first):
-        if len(piece) >= 3:
-            rest = rest.replace(piece, " ")
-    return _normal(rest)
-
-
 def _quote(answer: Answer) -> str:
     return quote_of(" ".join([answer.text or "", *(f"{call.name}({call.arguments})" for call in answer.calls)]))
-
-
-def _longest_first(text: str) -> tuple[int, str]:
-    return -len(text), text
 
 
 def _normal(text: str) -> str:

@@ -6,12 +6,15 @@ quotations of the task, of tool results or of answers say nothing. Must not impo
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _EXCEPTION = re.compile(
     r"\b(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout|TimedOut|Refused|Interrupt)\b(?=\s*[:(<]|\s*$|\s+-\s)"
 )
 _TRACEBACK = re.compile(r"^\W*Traceback \(most recent call last\)")
+_RAISED = re.compile(r"(?:\w+\.)*[A-Z]\w*(?::\s|$)")
+"""How the line behind the frames of a traceback begins, whatever the exception is called."""
 _STATUS = re.compile(
     r"\bHTTP(?:/\d(?:\.\d)?)?\W{1,3}[45]\d\d\b|\b(?:status|status[ _]code|error code|code)\W{1,4}[45]\d\d\b",
     re.IGNORECASE,
@@ -84,8 +87,17 @@ def _says_something_new(line: str, known_lines: set[str]) -> bool:
 
 
 def _exception_of(traceback: list[str]) -> str:
-    """Return the last line that stands at the left and names an exception; the first line where none does."""
-    named = [line for line in traceback if line[:1].strip() and _EXCEPTION.search(line)]
+    """Return what the last of chained exceptions says: the line at the left behind its frames.
+
+    Where the text is wrapped or cut otherwise, the last line at the left that looks like an exception; the first
+    line where none does.
+    """
+    ends = [
+        line
+        for frame, line in pairwise(traceback)
+        if frame[:1].isspace() and (_RAISED.match(line) or (line[:1].strip() and _EXCEPTION.search(line)))
+    ]
+    named = ends or [line for line in traceback if line[:1].strip() and _EXCEPTION.search(line)]
     return named[-1] if named else traceback[0]
 
 

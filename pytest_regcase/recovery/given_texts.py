@@ -97,6 +97,13 @@ def leaves(text: str) -> Iterator[str]:
             waiting.extend(reversed(value.values()))
 
 
+def json_keys(text: str) -> Iterator[str]:
+    """Yield the keys of the JSON object that `text` holds; none where it holds no object."""
+    value = read_json(text)
+    if isinstance(value, dict):
+        yield from map(str, value)
+
+
 def read_json(text: str) -> object:
     """Return what the JSON `text` holds; the text itself, stripped, where it is none."""
     try:

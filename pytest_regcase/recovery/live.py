@@ -4,8 +4,6 @@ Knows the symptom of a case. Clean needs positive proof; what is not proven clea
 import the expectations: they are about simulated faults.
 """
 
-import re
-
 from pytest_regcase.records.base import Record
 from pytest_regcase.records.case import SymptomMatch
 from pytest_regcase.records.observed import Observed
@@ -13,6 +11,7 @@ from pytest_regcase.records.words import AttemptVerdict, InconclusiveReason, Ter
 from pytest_regcase.recovery.failure_lines import quote_of
 from pytest_regcase.recovery.given_texts import complete_replies, transcript_answers
 from pytest_regcase.recovery.marks import ended_badly, ended_by_us, exit_words, mark_of
+from pytest_regcase.recovery.symptom import Ending, differs, error_types, left_unanswered
 
 UNREACHED = ("the upstream refused the connection", "the upstream could not be reached")
 """How the supplier's words begin when a request got to nobody."""
@@ -42,10 +41,11 @@ def judge_live(observed: Observed, symptom: SymptomMatch | None) -> LiveResult:
         return LiveResult(verdict="inconclusive", reason="no-live-supplier", says=unreachable)
     trouble = _trouble(observed)
     if trouble is not None:
-        differs = _differs(observed, symptom) if symptom is not None else None
-        if differs is None:
+        step = observed.recorded_failing_step
+        other = differs(_ending(observed), symptom, step) if symptom is not None else None
+        if other is None:
             return LiveResult(verdict="recurred", says=trouble)
-        return LiveResult(verdict="failed-otherwise", says=f"{trouble}; {differs}")
+        return LiveResult(verdict="failed-otherwise", says=f"{trouble}; {other}")
     seen = _supplier_failure(observed)
     if seen is not None:
         return LiveResult(verdict="failed-otherwise", says=f"ended by itself, but on the way {seen}")
@@ -115,53 +115,22 @@ def _of_sweep(observed: Observed) -> bool:
     return not observed.wire.requests and observed.exit.code is None and observed.exit.signal is None
 
 
-def _differs(observed: Observed, symptom: SymptomMatch) -> str | None:
-    """Return the first way in which a failed attempt differs from the symptom; None where all of it matches."""
-    ends = _terminations(observed)
-    if symptom.termination and not ends & set(symptom.termination):
-        return f"the symptom ends with {' or '.join(symptom.termination)}"
-    if symptom.error_type is not None and not _error_matches(observed, symptom.error_type):
-        return f"the symptom's error is {symptom.error_type}"
-    if symptom.no_reply is not None:
-        answered = _answered(observed)
-        step = observed.recorded_failing_step
-        if _left_unanswered(observed) is not symptom.no_reply:
-            return "the failing call got a reply" if symptom.no_reply else "the failing call got no reply"
-        if symptom.no_reply and step is not None and answered != step - 1:
-            return f"no reply at step {answered + 1}; the symptom is at step {step}"
-    return None
+def _ending(observed: Observed) -> Ending:
+    """Return how a failed attempt ended: what the wire shows of it where the wire was ours."""
+    trial = observed.artefact
+    if _of_sweep(observed):
+        unanswered = trial is not None and left_unanswered(trial)
+    else:
+        wire = observed.wire
+        unanswered = wire.open_at_end > 0 or wire.steps_reached > len(complete_replies(observed))
+    return Ending(_terminations(observed), error_types(trial), unanswered, _answered(observed) + 1)
 
 
-def _terminations(observed: Observed) -> set[Termination]:
+def _terminations(observed: Observed) -> frozenset[Termination]:
     recorded = observed.artefact.termination if observed.artefact is not None else None
     ends: set[Termination] = {recorded} if recorded is not None else set()
     if ended_by_us(observed):
         ends.add("cut-off")
     elif not ends:
         ends.add("error")
-    return ends
-
-
-def _error_matches(observed: Observed, pattern: str) -> bool:
-    error = observed.artefact.error if observed.artefact is not None else None
-    if error is None:
-        return False
-    types = [error.type, *(link.type for link in error.chain)]
-    try:
-        wanted = re.compile(pattern)
-    except re.error:  # a case file with such a pattern does not load; a record built by hand may hold one
-        wanted = re.compile(re.escape(pattern))
-    return any(wanted.search(name) for name in types if name is not None)
-
-
-def _left_unanswered(observed: Observed) -> bool:
-    """Say whether the last model call got no reply."""
-    wire = observed.wire
-    if not _of_sweep(observed):
-        return wire.open_at_end > 0 or wire.steps_reached > len(complete_replies(observed))
-    trial = observed.artefact
-    if trial is None:
-        return False
-    last = trial.steps[-1] if trial.steps else None
-    by_supplier = trial.error is not None and trial.error.raised_by == "supplier"
-    return by_supplier or (last is not None and (last.error is not None or last.role in ("user", "tool")))
+    return frozenset(ends)

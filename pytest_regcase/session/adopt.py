@@ -1,240 +1,200 @@
-"""From a path to a written case: read, redact, draft, write. The order of these stages, and nothing else.
+"""From a path to written cases: find, read, redact, draft, write. The order of these stages, and nothing else.
 
 Must not print and must not import pytest.
 """
 
-import os
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pytest_regcase.case_builder import WORK_TREE, draft_case, propose_id
-from pytest_regcase.case_files import CASE_FILE, write_new_case, writing
 from pytest_regcase.config import Project
-from pytest_regcase.errors import UsageRefused
-from pytest_regcase.importers.source import read_one
-from pytest_regcase.records.case import RegressionCase
-from pytest_regcase.records.trial import Trial
-from pytest_regcase.redaction import PLACEHOLDER_PREFIX, redact, redact_trial, secrets_in
-from pytest_regcase.session.owners import Owner, owner_of
+from pytest_regcase.errors import ImportRefused, UsageRefused
+from pytest_regcase.importers.collection import Collection, collect
+from pytest_regcase.importers.reading import refused
+from pytest_regcase.importers.recognise import Unreadable
+from pytest_regcase.importers.source import Choice, nothing_failed, pick
+from pytest_regcase.recovery.symptom import signature
+from pytest_regcase.redaction import redact
+from pytest_regcase.session.given_work_tree import read_work_tree
+from pytest_regcase.session.making import Adopted, Making, Plan, Settings, redacted, said_of, write
+from pytest_regcase.session.persons_word import PersonsWord, said
+from pytest_regcase.session.sweep import (
+    Failure,
+    Sweep,
+    by_signature,
+    counted,
+    read_sweep,
+    representative,
+    why_no_count,
+)
 
-WORK_TREE_LIMIT_BYTES: Final = 16 * 1024 * 1024
-WORK_TREE_LIMIT_FILES: Final = 5_000
-_ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
+_OF_ONE_SIGNATURE: Final = frozenset({"looks-like", "transcript-too-large", "id-taken"})
+"""Refusals that concern one signature; any other one ends `--all` before anything is written."""
 
 
 @dataclass(frozen=True)
-class Adopted:
-    """A case that was written, and everything that its maker should be told."""
+class PassedOver:
+    """A failure signature that no case was made of, and why."""
 
-    folder: Path
-    case: RegressionCase
-    written: tuple[Path, ...]
-    """The case file first."""
-    trial: Trial
-    """As redacted."""
-    owner: Owner
-    missing: tuple[str, ...]
-    """What was looked for in the source and not found, or found broken."""
-    redactions: dict[str, int]
+    signature: str
+    trials: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True)
+class AdoptedAll:
+    """What `--all` made of a sweep."""
+
+    adopted: tuple[Adopted, ...]
+    passed_over: tuple[PassedOver, ...]
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The failed trials of a sweep, and what could not be read."""
+
+    failures: tuple[Failure, ...]
+    unreadable: tuple[Unreadable, ...]
+    trials: int
 
 
 def adopt(
     project: Project,
     source: Path,
+    settings: Settings | None = None,
     *,
-    cases: Path | None = None,
+    choice: Choice | None = None,
     case_id: str | None = None,
     work_tree: Path | None = None,
-    outcome: str | None = None,
-    owner: str | None = None,
-    sample: str | None = None,
-    epoch: int | None = None,
+    word: PersonsWord | None = None,
+    attachments: Sequence[Path] = (),
     title: str | None = None,
-    importer: str | None = None,
 ) -> Adopted:
-    """Make a case of the failed trial in `source`. Nothing is written unless everything could be.
+    """Make a case of one failed trial in `source`. Nothing is written unless everything could be.
 
-    `outcome` is a person's word and can only be "failed".
+    Where the source holds further trials of the same task, how often they failed alike becomes the baseline.
 
     Raises:
         ImportRefused: there is no failed trial to take; the slug and the words say why.
-        UsageRefused: the id is taken or no id, the work tree cannot be taken, or nobody owns the case.
+        UsageRefused: the id is taken or no id, it looks like a case that is there, the work tree or a log cannot
+            be taken, a person's word contradicts the log, or nobody owns the case.
         WriteError: the file system refuses.
     """
-    by_person = outcome == "failed"
-    trial = read_one(source, importer=importer, sample=sample, epoch=epoch, failed_only=not by_person)
-    warnings: list[str] = []
-    if by_person and trial.outcome != "failed":
-        if trial.outcome == "passed":
-            warnings.append("the log says that the trial passed; failed is a person's word against it")
-        trial = trial.model_copy(update={"outcome": "failed", "outcome_from": "person"})
-    trial = redact_trial(_what_is_written(trial))
-    tree = _read_work_tree(work_tree) if work_tree is not None else None
-    name = case_id if case_id is not None else propose_id(trial)
-    if _ID.fullmatch(name) is None:
-        raise UsageRefused(
-            f"Couldn't use the id {name!r}: it is not made of lower-case letters, digits and hyphens.\n"
-            "Say another one with --id."
-        )
-    folder = (cases if cases is not None else project.case_folders[0]) / name
-    with writing(folder):
-        taken = folder.exists() or folder.is_symlink()
-    if taken:
-        raise UsageRefused(_taken(folder, given=case_id is not None), slug="id-taken")
-    found = owner_of(folder / CASE_FILE, project.root, owner)
-    draft = draft_case(trial, owner=found.name, case_id=name, title=_clean(title), with_work_tree=tree is not None)
-    files = dict(draft.files)
-    if tree is not None:
-        files.update({f"{WORK_TREE}/{name}": content for name, content in tree.files.items()})
-        warnings.extend(tree.warnings)
-    written = write_new_case(
-        folder, draft.case, files, executable=[f"{WORK_TREE}/{name}" for name in tree.executable] if tree else []
+    settings = settings or Settings()
+    word = word or PersonsWord()
+    picked = replace(choice or Choice(), failed_only=word.outcome is None)
+    with collect(source, importer=settings.importer, progress=settings.progress) as found:
+        entry = pick(found, picked)
+        trial, warnings = said(found.read(entry), word)
+        clean = redacted(trial, settings.keep, attachments)
+        sweep = _sweep_of_task(found, entry.ref.task_id, settings)
+        group = [each for each in sweep.failures if each.signature == signature(clean.trial)]
+        counts = counted(clean.trial, entry, group, sweep)
+        warnings += [*clean.says, *filter(None, [why_no_count(sweep)]), *_about_unreadable(found.unreadable)]
+    tree = read_work_tree(work_tree) if work_tree is not None else None
+    making = Making(project, settings)
+    plan = making.plan(
+        clean,
+        counts,
+        tree=tree,
+        case_id=case_id,
+        title=redact(title.strip())[0] or None if title is not None else None,
     )
-    return Adopted(
-        folder=folder,
-        case=draft.case,
-        written=tuple(written),
-        trial=trial,
-        owner=found,
-        missing=trial.missing,
-        redactions=trial.redactions,
-        warnings=(*warnings, *draft.warnings, *_about_replies(trial, has_work_tree=tree is not None)),
-    )
+    return write(plan, warnings=[*warnings, *making.warnings])
 
 
-def _what_is_written(trial: Trial) -> Trial:
-    """Leave out what no case holds, so that the numbers of redactions are those of what is written."""
-    error = trial.error
-    if error is not None:
-        error = error.model_copy(update={"traceback": None, "chain": ()})
-    return trial.model_copy(
-        update={"error": error, "submission": None, "partial_patch": None, "final_text": None, "can_show": ()}
-    )
+def adopt_all(project: Project, source: Path, settings: Settings | None = None) -> AdoptedAll:
+    """Make one case a failure signature of a sweep; the other trials of a signature become its occurrences.
 
-
-def _clean(title: str | None) -> str | None:
-    return redact(title.strip())[0] or None if title is not None else None
-
-
-def _taken(folder: Path, *, given: bool) -> str:
-    number = 2
-    while (folder.parent / f"{folder.name}-{number}").exists():
-        number += 1
-    same = "" if given else " It may be this very trial: look at its source_event."
-    return (
-        f"Couldn't write the case {folder.name}: {folder} exists, and a case is never overwritten.{same}\n"
-        f"Say another id: --id {folder.name}-{number}"
-    )
-
-
-def _about_replies(trial: Trial, *, has_work_tree: bool) -> Iterator[str]:
-    calls = sum(len(line.tool_calls) for line in trial.replies)
-    if not trial.steps:
-        yield (
-            "no transcript: simulations inject their fault at the first request; for a later one write"
-            ' recorded/script.jsonl and say [replies] source = "script"'
-        )
-    elif calls:
-        yield (
-            f"the transcript holds {calls} tool calls, and a run replays them: the agent's tools will execute"
-            " them. Review recorded/transcript.jsonl as you would review code"
-        )
-    replayed = [
-        text for line in trial.replies for text in (line.text, *(call.arguments for call in line.tool_calls))
-    ]
-    changed = sum(1 for text in replayed if text and PLACEHOLDER_PREFIX in text)
-    if changed:
-        yield (
-            f"{changed} recorded replies or calls hold a placeholder ({PLACEHOLDER_PREFIX}...) where a secret or a"
-            " home path was removed: replayed, they may do something else"
-        )
-    if trial.steps and not has_work_tree:
-        yield (
-            "no work tree: the agent starts in an empty folder, and whether it keeps or submits a partial patch"
-            " cannot be seen; give the files it started from with --work-tree DIR"
-        )
-    if trial.task_text is None:
-        yield "no task text: write recorded/task.txt and name it in [task] text_file before the first run"
-
-
-@dataclass(frozen=True)
-class _WorkTree:
-    files: dict[str, bytes]
-    executable: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
-def _read_work_tree(folder: Path) -> _WorkTree:
-    """Return the plain files of `folder` by relative name, as they are.
+    Trials that look like a case that is there, and a signature whose trial no case can hold, are passed over and
+    said.
+    Nothing is written before every case could be.
 
     Raises:
-        UsageRefused: no such folder, no plain file, too large, a part that cannot be read, or a file holds what
-            looks like a secret.
+        ImportRefused: nothing failed, or nothing can be read.
+        UsageRefused: every signature is passed over, or nobody owns the cases.
+        WriteError: the file system refuses.
     """
-    if not folder.is_dir():
-        raise UsageRefused(f"Couldn't take the work tree {folder}: there is no such folder.\nCheck --work-tree.")
-    try:
-        return _taken_work_tree(folder)
-    except OSError as error:
-        raise UsageRefused(
-            f"Couldn't take the work tree {folder}: {(error.strerror or str(error)).lower()}: {error.filename}.\n"
-            "A case holds all of it, or none: check the permissions."
-        ) from error
-
-
-def _taken_work_tree(folder: Path) -> _WorkTree:
-    files: dict[str, bytes] = {}
-    executable: list[str] = []
-    left_out = size = 0
-    for path in _below(folder):
-        if path.is_symlink() or not path.is_file():
-            left_out += 1
-            continue
-        size += path.stat().st_size
-        if size > WORK_TREE_LIMIT_BYTES or len(files) >= WORK_TREE_LIMIT_FILES:
-            raise UsageRefused(
-                f"Couldn't take the work tree {folder}: it is larger than {WORK_TREE_LIMIT_BYTES // 1024**2} MiB"
-                f" or {WORK_TREE_LIMIT_FILES} files.\nGive a folder with the files that the task needs."
+    settings = settings or Settings()
+    making = Making(project, settings)
+    plans: list[Plan] = []
+    over: list[PassedOver] = []
+    with collect(source, importer=settings.importer, progress=settings.progress) as found:
+        sweep = read_sweep(found, settings.progress, known=making.known)
+        groups = by_signature(sweep.failures)
+        lost = [each for each in sweep.failures if not each.has_record]
+        if not groups and lost:
+            raise refused(
+                "no-record",
+                source,
+                f"each of its {len(lost)} failed trials left no record but that it was to be made",
+                "Make a case of one of them with --trial KEY; `regcase new --failed` lists them.",
             )
-        name = path.relative_to(folder).as_posix()
-        with path.open("rb") as opened:
-            files[name] = opened.read(WORK_TREE_LIMIT_BYTES + 1)
-        if os.access(path, os.X_OK):
-            executable.append(name)
-        _refuse_secrets(folder, name, files[name])
-    if not files:
-        raise UsageRefused(f"Couldn't take the work tree {folder}: it holds no plain file.\nCheck --work-tree.")
-    warnings = []
-    if left_out:
-        warnings.append(f"{left_out} links and special files of the work tree are left out")
-    return _WorkTree(files, tuple(executable), tuple(warnings))
+        if not groups:
+            raise nothing_failed(found, found.entries)
+        for name, group in groups.items():
+            over.extend(_like_known(name, group))
+            unknown = [each for each in group if each.likely is None]
+            if not unknown:
+                continue
+            chosen = representative(unknown)
+            try:
+                clean = redacted(found.read(chosen.entry), settings.keep)
+                plans.append(making.plan(clean, counted(clean.trial, chosen.entry, group, sweep)))
+            except ImportRefused as refusal:
+                over.append(PassedOver(name, _keys(unknown), refusal.text))
+            except UsageRefused as refusal:
+                if refusal.slug not in _OF_ONE_SIGNATURE:
+                    raise
+                over.append(PassedOver(name, _keys(unknown), refusal.text))
+    if not plans:
+        told = "\n".join(each.why for each in over)
+        raise UsageRefused(f"Couldn't make a case of any failure in {source}.\n{told}", slug="all-passed-over")
+    warnings = [*making.warnings, *_about_unreadable(sweep.unreadable)]
+    if why := why_no_count(sweep):
+        warnings.append(why)
+    if lost:
+        warnings.append(f"{len(lost)} trials left no record: no case holds them, and no baseline counts them")
+    return AdoptedAll(tuple(write(plan) for plan in plans), tuple(over), tuple(warnings))
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    def stop(error: OSError) -> None:
-        raise error  # os.walk would leave the folder out and say nothing
+def failed_trials(source: Path, settings: Settings | None = None) -> Listed:
+    """Return the failed trials of a sweep. Writes nothing.
 
-    for place, folders, names in os.walk(folder, onerror=stop):
-        folders[:] = sorted(each for each in folders if each != ".git")
-        linked = [each for each in folders if (Path(place) / each).is_symlink()]
-        yield from (Path(place) / each for each in sorted([*names, *linked]) if each != ".git")
+    Raises:
+        ImportRefused: nothing recognised, or nothing readable.
+    """
+    settings = settings or Settings()
+    with collect(source, importer=settings.importer, progress=settings.progress) as found:
+        sweep = read_sweep(found, settings.progress)
+        return Listed(sweep.failures, sweep.unreadable, len(found.entries))
 
 
-def _refuse_secrets(folder: Path, name: str, content: bytes) -> None:
-    """Work-tree files are copied as they are, so a secret in them cannot be replaced on the way."""
-    kinds = secrets_in(name)
-    if kinds:
-        name = f"the name {redact(name)[0]}"
-    elif b"\0" not in content[:8192]:
-        kinds = secrets_in(content.decode("utf-8", "replace"))
-    if kinds:
-        shown = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        raise UsageRefused(
-            f"Couldn't take the work tree {folder}: {name} holds what looks like a secret ({shown}), and files of"
-            " a work tree are copied unchanged.\nTake it out, or put a made-up value in its place, and try again.",
-            slug="secret-in-work-tree",
+def _sweep_of_task(found: Collection, task_id: str | None, settings: Settings) -> Sweep:
+    """Read the failed trials of one task; the others are not looked at."""
+    entries = tuple(each for each in found.entries if task_id is not None and each.ref.task_id == task_id)
+    return read_sweep(found, settings.progress, entries=entries if len(entries) > 1 else ())
+
+
+def _like_known(name: str, group: Sequence[Failure]) -> Iterator[PassedOver]:
+    by_case: dict[str, list[Failure]] = {}
+    for each in group:
+        if each.likely is not None:
+            by_case.setdefault(said_of(each.likely), []).append(each)
+    for says, alike in by_case.items():
+        yield PassedOver(name, _keys(alike), says)
+
+
+def _keys(failures: Sequence[Failure]) -> tuple[str, ...]:
+    return tuple(each.entry.key for each in failures)
+
+
+def _about_unreadable(unreadable: Sequence[Unreadable]) -> Iterator[str]:
+    if unreadable:
+        first = unreadable[0].refusal.text.splitlines()[0]
+        more = (
+            f" (and {len(unreadable) - 1} more; `regcase new --failed` lists them)" if len(unreadable) > 1 else ""
         )
+        yield f"a log could not be read, so its trials are not counted: {first}{more}"

@@ -3,21 +3,17 @@
 Runs nothing and decides nothing: whether the claim holds is for the rules to say. Never prints.
 """
 
-import os
-import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_regcase.case_files import LoadedCase, append_record, load_case
 from pytest_regcase.config import Project
-from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.case import Fix
 from pytest_regcase.rules.claim_plan import risk_of, shown_risk
 from pytest_regcase.session.revision import revision_of
 from pytest_regcase.session.rules_in_force import claim_settings, plan_in_force, rerun_rule
-
-_GIT_SECONDS = 10
+from pytest_regcase.session.who import who_acts
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ def claim_fix(
         found = revision_of(project, loaded.case.agent)
         revision = found.digest
         notices += [found.notice] if found.notice is not None else []
-    by = by or _who(project.root)
+    by = by or who_acts(project.root, "who claims the fix")
     notices += _about_earlier(loaded, revision)
     with Ledger.open(project.ledger_url()) as ledger:
         fix = Fix(
@@ -86,30 +82,3 @@ def _about_earlier(loaded: LoadedCase, revision: str) -> list[str]:
     if not earlier:
         return []
     return [f"fix {earlier[-1]} was claimed at this same revision; every further claim adds to the risk over all"]
-
-
-def _who(root: Path) -> str:
-    """Return who works here, as git or the login knows them."""
-    name, address = _git_setting(root, "user.name"), _git_setting(root, "user.email")
-    if name:
-        return f"{name} <{address}>" if address else name
-    user = address or os.environ.get("USER") or os.environ.get("LOGNAME")
-    if not user:
-        raise UsageRefused(
-            "Couldn't tell who claims the fix: neither git nor the login has a name.\nPass --by NAME."
-        )
-    return user
-
-
-def _git_setting(root: Path, key: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), "config", "--get", key],
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,10 +67,19 @@ def test_json_is_one_document_and_nothing_else(capsys: pytest.CaptureFixture[str
         (["--from-trial", str(GOLD / "mini-swe-agent" / "submitted.traj.json")], "--outcome failed"),
         (["--from-trial", str(GOLD / "inspect" / "sweep.eval"), "--sample", "good"], "scored as passed"),
         (["--from-trial", str(GOLD / "inspect" / "sweep.eval"), "--sample", "3"], "another sample failed the run"),
-        (["--from-trial", str(GOLD)], "hold trials"),
+        (["--from-trial", str(GOLD)], "--trial KEY"),
         (["--from-trial", FAILED, "--id", "Not An Id"], "lower-case"),
-        (["--from-trial", FAILED, "--importer", "none"], "Known: inspect, mini-swe-agent, trial-jsonl"),
-        (["--from-trial", FAILED, "--outcome", "passed"], "failed"),
+        (["--from-trial", FAILED, "--importer", "none"], "Known: "),
+        (["--from-trial", FAILED, "--outcome", "passed"], "you say that the trial passed"),
+        (["--from-trial", FAILED, "--outcome", "other"], "undetermined"),
+        (["--from-trial", FAILED, "--harness", "other"], "the log says 'mini-swe-agent"),
+        (["--from-trial", FAILED, "--attach", FAILED], "Couldn't attach"),
+        (["--from-trial", FAILED, "--attach", "absent"], "does not exist"),
+        (["--from-trial", FAILED, "--keep", "email"], "no reason is given"),
+        (["--from-trial", FAILED, "--trial", "absent"], "no trial in it fits"),
+        (["--from-trial", FAILED, "--all", "--failed"], "--failed and --all cannot stand together"),
+        (["--from-trial", FAILED, "--all", "--id", "x"], "--all and --id cannot stand together"),
+        (["--from-trial", FAILED, "--failed", "--attach", FAILED], "--failed and --attach cannot stand together"),
         ([], "--from-trial"),
     ],
 )
@@ -164,3 +174,101 @@ def test_a_project_without_case_folders_is_refused(capsys: pytest.CaptureFixture
     assert (
         capsys.readouterr().err == "pyproject.toml:2: tool.regcase.cases is empty; allowed: at least one folder\n"
     )
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Path:
+    """Four logs in three formats: two of one signature, one that passed, one that cannot be read."""
+    folder = tmp_path / "sweep"
+    (folder / "deep").mkdir(parents=True)
+    content = Path(FAILED).read_text()
+    (folder / "a.json").write_text(content)
+    (folder / "deep" / "b.json").write_text(content.replace("Look first.", "Look second."))
+    shutil.copy(GOLD / "inspect" / "sweep.eval", folder / "run.eval")
+    (folder / "broken.json").write_text('{"info": {}, "messages": [')
+    return folder
+
+
+def test_failed_trials_are_listed_in_80_columns(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "--from-trial", str(sweep), "--failed"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == (
+        "3 of 5 trials failed by themselves.\n"
+        "trial            step  outcome       signature\n"
+        "a.json           3     undetermined  error:TimeoutError:no-reply\n"
+        "deep/b.json      3     undetermined  error:TimeoutError:no-reply\n"
+        "run.eval::bad#1  3     undetermined  error:ConnectionError:no-reply\n"
+        "Next: --trial KEY makes a case of one; --all makes one a signature.\n"
+    )
+    assert "broken.json" in captured.err
+    assert not Path("cases").exists()
+
+
+def test_failed_as_json_names_each_trial(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "--from-trial", str(sweep), "--failed", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows[2] == {
+        "trial": "run.eval::bad#1",
+        "task_id": "greeting/bad",
+        "attempt": 1,
+        "failing_step": 3,
+        "error_type": "ConnectionError",
+        "outcome": "undetermined",
+        "signature": "error:ConnectionError:no-reply",
+    }
+    assert "task_id" not in rows[0]  # a trajectory has none: absent, not null
+
+
+def test_nothing_failed_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    passed = str(GOLD / "mini-swe-agent" / "submitted.traj.json")
+    assert main(["new", "--from-trial", passed, "--failed"]) == 0
+    assert capsys.readouterr().out == "0 of 1 trials failed by themselves.\n"
+
+
+def test_a_trial_is_picked_by_the_listed_key(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["new", "--from-trial", str(sweep), "--trial", "run.eval::bad#1", "--owner", "me", "--id", "one"]
+    assert main(arguments) == 0
+    assert load_case(Path("cases/one")).case.observation.task_id == "greeting/bad"
+    assert "broken.json" in capsys.readouterr().out
+
+
+def test_all_makes_one_case_a_signature_and_says_so(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "--from-trial", str(sweep), "--all", "--owner", "me"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Wrote 2 cases, one a failure signature:\n")
+    assert "    baseline: 2 of 4 trials of the sweep\n" in out
+    assert "    1 further trials of this signature are listed in it\n" in out
+    assert "broken.json" in " ".join(out.split())
+    assert max(len(line) for line in out.splitlines() if "/" not in line) <= 80
+    assert len(list(Path("cases").iterdir())) == 2
+    assert main(["new", "--from-trial", str(sweep), "--all", "--owner", "me"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("Looks like") == 2
+
+
+def test_all_as_json_is_one_document(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "--from-trial", str(sweep), "--trial", "a.json", "--owner", "me", "--id", "one"]) == 0
+    capsys.readouterr()
+    assert main(["new", "--from-trial", str(sweep), "--all", "--owner", "me", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document) == {"schema", "cases", "missing", "redactions", "warnings", "passed_over"}
+    assert len(document["cases"]) == 1
+    over = [(each["signature"], each["trials"]) for each in document["passed_over"]]
+    assert over == [
+        ("error:TimeoutError:no-reply", ["a.json"]),
+        ("error:TimeoutError:no-reply", ["deep/b.json"]),
+    ]
+
+
+def test_what_looks_like_a_case_asks_for_new(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = str(sweep / "a.json"), str(sweep / "deep" / "b.json")
+    assert main(["new", "--from-trial", one, "--owner", "me", "--id", "one"]) == 0
+    assert main(["new", "--from-trial", two, "--owner", "me"]) == 2
+    assert "Looks like one: the same symptom on the same task" in capsys.readouterr().err
+    assert main(["new", "--from-trial", two, "--owner", "me", "--new"]) == 0
+
+
+def test_no_progress_where_there_is_no_terminal(sweep: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "--from-trial", str(sweep / "a.json"), "--failed"]) == 0
+    assert capfd.readouterr().err == ""

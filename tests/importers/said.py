@@ -1,12 +1,19 @@
 """Everything that a source says, so that a test can tell what was invented."""
 
 import contextlib
+import html
 import json
+import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pytest_regcase.importers.reading import moment
 from tests.importers.zips import read_members
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_IN_WORDS = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -21,17 +28,39 @@ def texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
+def documents(content: bytes) -> list[bytes]:
+    """Return the one JSON document, or the lines."""
+    try:
+        json.loads(content)
+    except ValueError:
+        return content.split(b"\n")
+    return [content]
+
+
 def source_text(path: Path) -> str:
-    """Return everything that a source says, with texts unescaped."""
+    """Return everything that a file or folder says, names included, with texts unescaped."""
+    if path.is_dir():
+        files = [each for each in sorted(path.rglob("*")) if each.is_file()]
+        return "\n".join(f"{each.relative_to(path.parent).as_posix()}\n{source_text(each)}" for each in files)
     content = path.read_bytes()
     contents = [each for _, each in read_members(path)] if content.startswith(b"PK") else [content]
-    said = []
+    said = [path.name]
     for each in contents:
-        is_lines = each.startswith(b'{"kind"')
-        for document in each.split(b"\n") if is_lines else [each]:
+        raw = each.decode("utf-8", "replace")
+        said.append(html.unescape(raw) if raw.startswith("<") else raw)
+        for document in documents(each):
             with contextlib.suppress(ValueError):
                 for outer in texts(json.loads(document)):
                     said.append(outer)
                     with contextlib.suppress(ValueError):
                         said.extend(texts(json.loads(outer)))
     return "\n".join(said)
+
+
+def times_in(said: str) -> set[datetime]:
+    """Return each point in time in what a source says: ISO texts with an offset, and seconds, ms or ns since 1970."""
+    found = {moment(each) for each in _IN_WORDS.findall(said)}
+    for line in said.splitlines():
+        if _NUMBER.fullmatch(line):
+            found |= {moment(float(line) / unit) for unit in (1, 1000, 10**9)}
+    return {each for each in found if each is not None}

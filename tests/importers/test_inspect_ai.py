@@ -1,6 +1,8 @@
 """Inspect logs: a sample is a trial; the run's status, a limit and a cancelled sibling are no failure of it."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_regcase.errors import ImportRefused
+from pytest_regcase.importers.inspect_ai import InspectAi
 from pytest_regcase.importers.source import Found, find_trials, read_one, read_output
 from pytest_regcase.records.trial import Trial
 from tests.importers.zips import DEFLATED, read_members, write_zip
@@ -270,11 +273,82 @@ def test_one_damaged_record_does_not_hide_the_others(tmp_path: Path) -> None:
     assert read_one(path).task_id == "greeting/bad"
 
 
-def test_a_cut_off_zip_is_corrupt(tmp_path: Path) -> None:
+def test_of_a_cut_off_zip_what_is_whole_is_imported_and_what_is_lost_is_said(tmp_path: Path) -> None:
     path = tmp_path / "x.eval"
     content = (GOLD / "sweep.eval").read_bytes()
-    path.write_bytes(content[: len(content) * 2 // 3])
+    path.write_bytes(content[: content.index(b"samples/3_epoch_1.json") + 100])
+    found = {ref.key: ref for ref in find_trials(path).refs}
+    assert {key: (ref.failed, ref.refusal) for key, ref in found.items()} == {
+        "good#1": (False, "passed"),
+        "bad#1": (True, None),
+        "3#1": (False, "no-record"),
+    }
+    trial = read_one(path)
+    assert (trial.task_id, trial.termination, trial.failing_step) == ("greeting/bad", "error", 3)
+    assert any("cut off behind 5 whole members, within 'samples/3_epoch_1.json'" in each for each in trial.missing)
+    lost = InspectAi().read(path, found["3#1"])
+    assert lost.termination is None
+    assert any("the file itself is cut off" in each for each in lost.missing)
+
+
+def test_a_zip_cut_off_before_any_sample_holds_none_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "x.eval"
+    content = (GOLD / "sweep.eval").read_bytes()
+    path.write_bytes(content[: content.index(b"samples/")])
+    assert slug(path) == "no-record"
+    path.write_bytes(content[:100])
     assert slug(path) == "corrupt"
+
+
+# The peak of this memory alone: what `getrusage` says begins with the peak of the process that started it.
+READ_ONE = """
+import re, sys
+from pathlib import Path
+from pytest_regcase.importers.inspect_ai import InspectAi
+path = Path(sys.argv[1])
+refs = list(InspectAi().list_trials(path))
+(ref,) = [each for each in refs if each.failed]
+trial = InspectAi().read(path, ref)
+peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
+print(len(refs), trial.task_id, trial.failing_step, peak[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads a process's peak of memory from /proc")
+def test_one_sample_of_a_log_of_a_gigabyte_needs_little_memory(tmp_path: Path) -> None:
+    contents = members()
+    large = json.loads(contents["samples/bad_epoch_1.json"])
+    states = [{"event": "state", "changes": [{"op": "add", "value": "x" * 1000}]} for _ in range(5000)]
+    large["events"] = [*states, *large["events"]]
+    record = json.dumps(large).encode()
+    row = json.loads(contents["_journal/summaries/1.json"])[0]
+    others = [f"good-{number}" for number in range(205)]
+    log = [
+        ("_journal/start.json", contents["_journal/start.json"]),
+        # Equal records, so that the log is written in no time: only the one that is asked for is to be read.
+        *((f"samples/{name}_epoch_1.json", record) for name in [*others, "bad"]),
+        (
+            "summaries.json",
+            json.dumps(
+                [row | {"id": name} for name in others] + [row | {"id": "bad", "scores": None, "error": "X('')"}]
+            ).encode(),
+        ),
+        ("header.json", contents["header.json"]),
+    ]
+    assert sum(len(content) for _, content in log) > 1024**3
+    path = write_zip(tmp_path / "x.eval", log, method=DEFLATED)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONE, str(path)], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert done[:3] == ["208", "greeting/bad", "3"]
+    assert int(done[3]) < 100 * 1024
+
+
+def test_a_damaged_record_keeps_the_id_that_the_run_gave_it(tmp_path: Path) -> None:
+    kept = [(name, content) for name, content in members().items() if "summaries" not in name]
+    path = write_zip(tmp_path / "x.eval", kept, damage="samples/3_epoch_1.json")
+    assert [ref.key for ref in find_trials(path).refs] == ["good#1", "bad#1", "3#1"]
+    assert slug(path, sample="3") == "corrupt"
 
 
 def test_member_names_are_never_paths(tmp_path: Path) -> None:

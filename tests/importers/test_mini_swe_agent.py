@@ -9,7 +9,9 @@ import pytest
 
 from pytest_regcase.errors import ImportRefused
 from pytest_regcase.importers.mini_swe_agent import MiniSweAgent
-from pytest_regcase.importers.source import find_trials, read_one, read_output
+from pytest_regcase.importers.protocol import Peek
+from pytest_regcase.importers.reading import HEAD_BYTES, read_head
+from pytest_regcase.importers.source import read_one, read_output
 from pytest_regcase.records.trial import Trial
 
 GOLD = Path(__file__).parent.parent / "gold" / "mini-swe-agent"
@@ -249,18 +251,24 @@ def test_the_bare_list_of_v0_is_read_and_says_nothing_of_its_end(tmp_path: Path)
     assert caught.value.slug == "no-sign-of-failure"
 
 
-def test_a_foreign_message_list_is_not_taken_for_v0(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.json", [{"role": "user", "content": "hello"}])
-    with pytest.raises(ImportRefused) as caught:
-        find_trials(path)
-    assert caught.value.slug == "not-recognised"
-
-
-def test_a_trajectory_of_swe_agent_is_not_taken_for_mini(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.traj", {"trajectory": [], "history": [], "info": {}, "messages": []})
-    with pytest.raises(ImportRefused) as caught:
-        find_trials(path)
-    assert caught.value.slug == "not-recognised"
+@pytest.mark.parametrize(
+    ("document", "is_minis"),
+    [
+        ([{"role": "user", "content": "hello"}], False),
+        ({"trajectory": [], "history": [], "info": {}, "messages": []}, False),
+        ({"info": {}, "tasks": [], "simulations": [], "messages": []}, False),
+        ({"info": {}}, False),
+        ({"messages": ["x" * HEAD_BYTES]}, False),
+        ({"info": {}, "messages": [], "instance_id": "a"}, True),
+        ({"messages": ["x" * HEAD_BYTES], "info": {}}, True),
+        ({"info": {"submission": "x" * HEAD_BYTES}, "messages": []}, True),
+        ({"messages": [], "trajectory_format": "mini-swe-agent-3", "anything": 1}, True),
+    ],
+    ids=["list", "swe-agent", "tau2", "info", "messages", "alone", "long list", "long patch", "named"],
+)
+def test_what_is_taken_for_a_trajectory(tmp_path: Path, document: Any, is_minis: bool) -> None:
+    path = write(tmp_path / "x.json", document)
+    assert MiniSweAgent().handles(Peek(path, "file", read_head(path))) is is_minis
 
 
 @pytest.mark.parametrize(

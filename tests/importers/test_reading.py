@@ -13,14 +13,12 @@ from pytest_regcase.errors import ImportRefused
 from pytest_regcase.importers import reading
 from pytest_regcase.importers.reading import (
     NotJson,
-    Shape,
     exception_chain,
     moment,
     parse_json,
     present,
     read_document,
     read_lines,
-    shape_of,
 )
 
 CHAINED = """Traceback (most recent call last):
@@ -131,21 +129,6 @@ def test_a_line_over_the_limit_is_lost_and_the_others_are_not(
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ImportRefused, match="no such file"):
         list(read_lines(tmp_path / "no"))
-
-
-@given(json_values.filter(lambda value: isinstance(value, dict)), st.integers(0, 60))
-def test_the_shape_of_a_head_never_shows_a_key_that_is_not_there(value: dict[str, object], cut: int) -> None:
-    content = json.dumps(value).encode()
-    shape = shape_of(content[: len(content) - cut])
-    assert {json.loads(f'"{key}"') for key in shape.keys} <= set(value)
-    if cut == 0:
-        assert shape.kind == "object"
-        assert len(shape.keys) == len(value)
-
-
-def test_the_shape_of_a_list_shows_the_keys_of_its_objects() -> None:
-    shape = shape_of(b' [{"role": "user", "content": {"deeper": "]}"}}, {"extra": 1}, ')
-    assert shape == Shape("list", frozenset({"role", "content", "extra"}))
 
 
 def test_an_exception_chain_is_read_outermost_first() -> None:

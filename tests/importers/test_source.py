@@ -10,7 +10,7 @@ import pytest
 
 from pytest_regcase import registry
 from pytest_regcase.errors import ImportRefused
-from pytest_regcase.importers import source
+from pytest_regcase.importers import recognise
 from pytest_regcase.importers.protocol import Importer, Peek
 from pytest_regcase.importers.source import find_trials, read_one, read_output
 from pytest_regcase.records.trial import Trial, TrialRef
@@ -43,7 +43,7 @@ def test_the_format_is_told_by_content_not_by_name(tmp_path: Path, name: str, im
     assert found.refs
 
 
-def test_a_folder_is_searched_three_levels_deep(tmp_path: Path) -> None:
+def test_a_folder_is_searched(tmp_path: Path) -> None:
     place = tmp_path / "out" / "logs"
     place.mkdir(parents=True)
     (tmp_path / "agent.stderr").write_text("noise")
@@ -52,11 +52,18 @@ def test_a_folder_is_searched_three_levels_deep(tmp_path: Path) -> None:
     assert find_trials(tmp_path).path == place / "x"
 
 
-def test_deeper_hidden_and_linked_files_are_not_looked_at(tmp_path: Path) -> None:
-    for place in (tmp_path / "a" / "b" / "c", tmp_path / ".hidden"):
-        place.mkdir(parents=True)
-        shutil.copyfile(FAILED, place / "x")
+def test_a_sweep_may_be_nested_deep(tmp_path: Path) -> None:
+    place = tmp_path.joinpath(*"abcdefghijkl")
+    place.mkdir(parents=True)
+    shutil.copyfile(FAILED, place / "x")
+    assert read_one(tmp_path).termination == "error"
+
+
+def test_hidden_and_linked_files_are_not_looked_at(tmp_path: Path) -> None:
+    (tmp_path / ".hidden").mkdir()
+    shutil.copyfile(FAILED, tmp_path / ".hidden" / "x")
     (tmp_path / "link").symlink_to(FAILED)
+    (tmp_path / "linked").symlink_to(FAILED.parent)
     assert refused(tmp_path).slug == "not-recognised"
 
 
@@ -74,27 +81,40 @@ def test_there_is_no_such_file(tmp_path: Path) -> None:
     assert refused(tmp_path / "no").slug == "no-such-file"
 
 
-def test_several_files_are_listed(tmp_path: Path) -> None:
-    shutil.copyfile(FAILED, tmp_path / "one")
-    shutil.copyfile(FAILED, tmp_path / "two")
-    error = refused(tmp_path)
-    assert error.slug == "several-files"
-    assert "one" in error.text
-    assert "two" in error.text
-
-
-def test_files_of_two_formats_are_listed_with_their_formats(tmp_path: Path) -> None:
+def test_several_failed_trials_of_a_folder_are_listed_by_key(tmp_path: Path) -> None:
     shutil.copyfile(FAILED, tmp_path / "one")
     shutil.copyfile(GOLD / "inspect" / "sweep.eval", tmp_path / "two")
     error = refused(tmp_path)
-    assert error.slug == "two-formats"
-    assert "one: mini-swe-agent" in error.text
-    assert "two: inspect" in error.text
+    assert error.slug == "several-trials"
+    assert "--trial KEY" in error.text
+    assert "  one: error" in error.text
+    assert "  two::bad#1: error" in error.text
+    assert "good" not in error.text
+    assert read_one(tmp_path, key="one").format == "mini-swe-agent"
+    assert read_one(tmp_path, key="two::bad#1").format == "inspect"
+    assert read_one(tmp_path, sample="bad").format == "inspect"
     assert read_one(tmp_path, importer="mini-swe-agent").format == "mini-swe-agent"
 
 
+def test_one_failed_trial_among_many_logs_needs_no_choice(tmp_path: Path) -> None:
+    shutil.copyfile(FAILED, tmp_path / "one")
+    shutil.copyfile(GOLD / "mini-swe-agent" / "submitted.traj.json", tmp_path / "two")
+    assert read_one(tmp_path).termination == "error"
+
+
+def test_one_log_is_asked_for_where_several_are_there(tmp_path: Path) -> None:
+    shutil.copyfile(FAILED, tmp_path / "one")
+    shutil.copyfile(FAILED, tmp_path / "two")
+    for content, slug in ((FAILED, "several-files"), (GOLD / "inspect" / "sweep.eval", "two-formats")):
+        shutil.copyfile(content, tmp_path / "two")
+        with pytest.raises(ImportRefused) as caught:
+            find_trials(tmp_path)
+        assert caught.value.slug == slug
+        assert "  one: mini-swe-agent\n  two: " in caught.value.text
+
+
 def test_a_crowded_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "FILES_LIMIT", 3)
+    monkeypatch.setattr(recognise, "FILES_LIMIT", 3)
     for number in range(4):
         (tmp_path / str(number)).write_text("x")
     assert refused(tmp_path).slug == "too-many-files"
@@ -150,6 +170,24 @@ def test_an_agents_output_is_read_whatever_its_outcome() -> None:
     with pytest.raises(ImportRefused) as caught:
         read_output(GOLD / "inspect" / "sweep.eval")
     assert caught.value.slug == "several-trials"
+
+
+def test_what_an_attempt_wrote_beside_its_trial_is_about_it(tmp_path: Path) -> None:
+    shutil.copy(GOLD / "trial-jsonl" / "failed.jsonl", tmp_path / "trial.jsonl")
+    prediction = {"instance_id": "x", "model_name_or_path": "m", "model_patch": None, "status": "agent_error"}
+    (tmp_path / "predictions.jsonl").write_text(json.dumps(prediction) + "\n")
+    trial = read_output(tmp_path)
+    assert trial.format == "trial-jsonl"
+    assert trial.submission is not None
+    assert trial.submission.mark == "agent_error"
+    shutil.copy(FAILED, tmp_path / "other.traj.json")  # an agent may keep a log of its own as well
+    assert read_output(tmp_path).format == "trial-jsonl"
+    (tmp_path / "trial.jsonl").unlink()
+    assert read_output(tmp_path).format == "mini-swe-agent"
+    shutil.copy(FAILED, tmp_path / "third.traj.json")
+    with pytest.raises(ImportRefused, match="it holds 3 trials, and an attempt has exactly one") as caught:
+        read_output(tmp_path)
+    assert "with `importer`" in caught.value.text
 
 
 def test_every_refusal_has_two_parts() -> None:

@@ -1,12 +1,15 @@
 """Zips within bounds, in three methods, and each kind of damage in its own words."""
 
 import builtins
+import contextlib
 import sys
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_regcase.errors import ImportRefused
 from pytest_regcase.importers import zip_members
@@ -43,13 +46,53 @@ def test_a_damaged_member_is_refused_and_the_others_are_read(tmp_path: Path, met
     assert caught.value.slug == "corrupt"
 
 
-@pytest.mark.parametrize("keep", [10, 40, 100])
-def test_a_cut_off_zip_is_corrupt(tmp_path: Path, keep: int) -> None:
+@pytest.mark.parametrize("keep", [3, 10, 30, 40])
+def test_a_zip_cut_off_in_its_first_member_is_corrupt(tmp_path: Path, keep: int) -> None:
     path = write_zip(tmp_path / "x.zip", MEMBERS)
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(ImportRefused, match="cut-off") as caught:
         ZipMembers(path)
     assert caught.value.slug == "corrupt"
+
+
+@pytest.mark.parametrize("method", [STORED, DEFLATED, ZSTANDARD])
+def test_whole_members_of_a_cut_off_zip_are_read_and_the_loss_is_said(tmp_path: Path, method: int) -> None:
+    whole = write_zip(tmp_path / "x.zip", MEMBERS, method=method).read_bytes()
+    path = tmp_path / "cut.zip"
+    path.write_bytes(whole[: whole.index(b"samples/x") + 25])
+    with ZipMembers(path) as members:
+        assert members.names == ("a.json",)
+        assert members.read("a.json") == MEMBERS[0][1]
+        assert members.lost is not None
+        assert members.lost.startswith("the file is cut off behind 1 whole members")
+    path.write_bytes(whole[: whole.index(b"PK\x01\x02") + 9])
+    with ZipMembers(path) as members:
+        assert members.names == tuple(name for name, _ in MEMBERS)
+        assert members.lost is not None
+        assert members.lost.startswith("the file is cut off behind 3 whole members; ")
+
+
+def test_a_member_whose_size_stands_behind_it_is_not_rescued(tmp_path: Path) -> None:
+    path = write_zip(tmp_path / "x.zip", MEMBERS)
+    content = path.read_bytes()
+    path.write_bytes(content[:6] + b"\x08\x08" + content[8 : content.index(b"PK\x01\x02")])
+    with pytest.raises(ImportRefused, match="no member in it is whole"):
+        ZipMembers(path)
+
+
+@given(data=st.data())
+def test_changed_and_missing_bytes_are_refused_or_read(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = write_zip(tmp_path_factory.mktemp("zip") / "x.zip", MEMBERS, method=DEFLATED)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(0, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(bytes(content[: data.draw(st.integers(0, len(content)))]))
+    with contextlib.suppress(ImportRefused), ZipMembers(path) as members:
+        for name in members.names:
+            with contextlib.suppress(ImportRefused):
+                members.read(name)
 
 
 @pytest.mark.parametrize("method", [DEFLATED, ZSTANDARD])

@@ -4,6 +4,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
@@ -17,7 +18,7 @@ def write_zip(
     """Write `members` in order. `damage` names a member whose bytes are changed after they were counted."""
     body, directory = b"", b""
     for name, content in members:
-        packed = _packed(content, method)
+        packed, checksum = _packed(content, method)
         if name == damage:
             packed = packed[:-4] + bytes(4)
         encoded = name.encode()
@@ -28,7 +29,7 @@ def write_zip(
             method,
             0,
             0x21,
-            zlib.crc32(content),
+            checksum,
             len(packed),
             len(content),
             len(encoded),
@@ -61,12 +62,15 @@ def read_members(path: Path) -> list[Member]:
     return found
 
 
-def _packed(content: bytes, method: int) -> bytes:
+@lru_cache(maxsize=4)
+def _packed(content: bytes, method: int) -> tuple[bytes, int]:
+    """Return the packed bytes and the checksum; kept, so that a huge zip of equal members is made quickly."""
+    checksum = zlib.crc32(content)
     if method == STORED:
-        return content
+        return content, checksum
     if method == DEFLATED:
         deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
-        return deflate.compress(content) + deflate.flush()
+        return deflate.compress(content) + deflate.flush(), checksum
     import zstandard
 
-    return zstandard.ZstdCompressor(level=9).compress(content)
+    return zstandard.ZstdCompressor(level=9).compress(content), checksum

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.case import Baseline
-from pytest_regcase.rules.claims import ClaimStanding, Population, claim_of, requirement
+from pytest_regcase.rules.claims import ClaimStanding, Population, claim_of, fails_less, requirement
 from pytest_regcase.rules.comparison import Method
 from pytest_regcase.rules.exact import Exact
 
@@ -309,3 +309,14 @@ def test_what_cannot_be_asked_is_refused() -> None:
         with pytest.raises(UsageRefused) as found:
             ask()
         assert text in found.value.text
+
+
+def test_fewer_failures_are_shown_by_fisher_s_test_at_a_tie_as_well() -> None:
+    always = Baseline(failures=1, trials=1, kind="all-attempts")
+    # One failure among 20 equally likely places: it stands in the baseline with probability 1/20.
+    assert fails_less(always, 0, 19, "0.05")
+    assert not fails_less(always, 0, 18, "0.05")
+    with pytest.raises(UsageRefused, match="no such"):
+        fails_less(always, 0, 19, "0.05", cast("Method", "no such"))
+    many = Baseline(failures=200_000, trials=1_000_000, kind="all-attempts")
+    assert fails_less(many, 0, 30, "0.05", "boschloo"), "by Fisher's test, where Boschloo's takes too long"

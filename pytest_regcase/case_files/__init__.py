@@ -3,7 +3,7 @@
 Reads, checks, seals and edits them. Knows nothing of suppliers, agents, ledgers or where a trial came from.
 """
 
-from pytest_regcase.case_files.editing import Sealed, append_record, seal_case
+from pytest_regcase.case_files.editing import Sealed, append_record, seal_case, withdraw_evidence
 from pytest_regcase.case_files.json_schemas import SchemaName, json_schema
 from pytest_regcase.case_files.loading import LoadedCase, check_case, duplicate_ids, load_case
 from pytest_regcase.case_files.new_case import new_case_text, write_new_case
@@ -56,6 +56,7 @@ __all__ = [
     "seal_case",
     "seal_text",
     "tree_digest",
+    "withdraw_evidence",
     "write_new_case",
     "writing",
 ]

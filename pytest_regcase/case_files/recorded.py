@@ -5,7 +5,7 @@ Knows one case's files; knows neither its TOML nor what a supplier does with the
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +79,11 @@ def digest_of_recorded(path: Path) -> str:
     return tree_digest(path) if path.is_dir() else digest(read_bounded(path, RECORDED_LIMIT_BYTES))
 
 
-def tree_digest(folder: Path) -> str:
+def tree_digest(folder: Path, replaced: Mapping[Path, bytes] | None = None) -> str:
     """Return the digest of the plain files below `folder`: relative names, contents, and who may be executed.
 
-    Empty folders, times and owners do not count (git keeps none of them).
+    Empty folders, times and owners do not count (git keeps none of them). `replaced` holds what some of the
+    files are about to become.
 
     Raises:
         FileError: there is no such folder; it holds a symbolic link, a special file or a repository; or it is too
@@ -99,7 +100,9 @@ def tree_digest(folder: Path) -> str:
             allowed = f"{WORK_TREE_LIMIT_FILES:,} files and {WORK_TREE_LIMIT_BYTES:,} bytes"
             raise FileError([at_line(folder, None, f"is too large; allowed: {allowed}")])
         executable = bool(path.stat().st_mode & 0o100)
-        seen[path.relative_to(folder).as_posix()] = [digest(read_bounded(path, size)), executable]
+        content = replaced.get(path) if replaced is not None else None
+        content = content if content is not None else read_bounded(path, size)
+        seen[path.relative_to(folder).as_posix()] = [digest(content), executable]
     return digest_of(seen)
 
 

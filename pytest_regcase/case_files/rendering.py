@@ -27,6 +27,16 @@ def record_text(table: str, record: Record, newline: str) -> str:
     return tomlkit.dumps(document).strip("\n").replace("\n", newline) + newline
 
 
+def inline_text(key: str, record: Record) -> str:
+    """Return `record` as ``key = { ... }`` on one line."""
+    import tomlkit
+
+    table = tomlkit.inline_table()
+    for name, value in toml_values(record).items():
+        table.add(name, tomlkit.item(value))
+    return f"{key} = {table.as_string()}"
+
+
 def table_of(values: dict[str, Any]) -> "Table":
     """Return `values` as a tomlkit table."""
     import tomlkit

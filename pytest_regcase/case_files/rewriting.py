@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pytest_regcase.case_files.seal import above_comments, ended, newline_of
 from pytest_regcase.errors import UsageRefused
-from pytest_regcase.toml_lines import Key, Span, places_of
+from pytest_regcase.toml_lines import Key, Span, dotted, places_of
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _REDACTIONS: Final = ("observation", "redactions")
@@ -47,6 +47,35 @@ def replace_digests(text: str, digests: Mapping[Key, str]) -> str:
     return text
 
 
+def set_value(text: str, key: Key, value: object) -> str:
+    """Return `text` with the value at `key` replaced where it stands, or added to its table.
+
+    A table that is not there yet is added before ``[seal]``.
+
+    Raises:
+        UsageRefused: the table is written in a form that nothing can be added to.
+    """
+    import tomlkit
+
+    written = tomlkit.item(value).as_string()
+    places = places_of(text)
+    here = places.values.get(key)
+    if here is not None:
+        return _with(text, here, written)
+    table, name = key[:-1], str(key[-1])
+    line = f"{tomlkit.key(name).as_string()} = {written}{newline_of(text)}"
+    header = dict(places.headers).get(table)
+    if header is not None:
+        end = text.find("\n", header.end)
+        return f"{text[: end + 1]}{line}{text[end + 1 :]}" if end >= 0 else ended(text, newline_of(text)) + line
+    if table in places.values or any(each[: len(table)] == table for each in places.values):
+        raise UsageRefused(
+            f"Couldn't set {dotted(key)}: {dotted(table)} is written in a form that nothing can be added to.\n"
+            f"Write it as a [{dotted(table)}] table of its own, or change it by hand."
+        )
+    return _with_table(text, f"[{dotted(table)}]{newline_of(text)}{line}")
+
+
 def add_redactions(text: str, counts: Mapping[str, int]) -> str:
     """Return `text` with `counts` added to ``[observation.redactions]``.
 
@@ -76,8 +105,13 @@ def add_redactions(text: str, counts: Mapping[str, int]) -> str:
             "Couldn't count what was removed: [observation.redactions] is written in a form that nothing can be"
             " added to.\nWrite it as a table of its own."
         )
-    block = f"[observation.redactions]{newline}{lines}"
-    seal = headers.get(("seal",))
+    return _with_table(text, f"[observation.redactions]{newline}{lines}")
+
+
+def _with_table(text: str, block: str) -> str:
+    """Return `text` with a new table before its seal."""
+    newline = newline_of(text)
+    seal = dict(places_of(text).headers).get(("seal",))
     if seal is None:
         return ended(text, newline) + newline + block
     at = above_comments(text, seal.start)

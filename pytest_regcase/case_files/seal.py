@@ -174,6 +174,13 @@ def sealed_version(path: Path, sealed: str) -> SealedVersion | None:
     return None
 
 
+def committed_text(path: Path, ref: str) -> str | None:
+    """Return the text of `path` in the commit that `ref` names; None where git has none there."""
+    if ref.startswith("-"):  # git would take it for an option
+        return None
+    return _git(path.parent, "show", f"{ref}:./{path.name}")
+
+
 def _git(folder: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(

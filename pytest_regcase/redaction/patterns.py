@@ -1,20 +1,28 @@
-"""What secrets and personal paths look like: one pattern a shape, each with its kind.
+"""What secrets look like by themselves, and in headers, addresses and commands: one pattern a shape, with its
+kind.
 
 Knows regular expressions only. A pattern has a group named ``secret``: the part that is replaced; what stands
-around it stays, so that a reader still sees where it was. Must import nothing of ours.
+around it stays, so that a reader still sees where it was. Values told by the name beside them are in
+`beside_names`.
 """
 
 import re
 from typing import Final, NamedTuple
 
-PLACEHOLDER_PREFIX: Final = "REDACTED-"
-"""Placeholders hold letters, digits and hyphens only: recorded commands are replayed in a shell, where ``<user>``
-would be two redirections."""
+from pytest_regcase.redaction.placeholders import FRESH
+from pytest_regcase.redaction.provider_keys import KEY_SHAPES
 
-# A word starts here. In JSON text a line break is the two characters backslash and n; no key may hide behind it.
-_START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
-# Nothing that holds a placeholder already is taken for a secret: redacting twice changes nothing more.
-_FRESH = rf"(?!\S{{0,200}}?{PLACEHOLDER_PREFIX})"
+START: Final = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
+"""A word starts here. In JSON text a line break is the two characters backslash and n; no key may hide behind
+it."""
+
+_HEADER = r"[\"'`\\]{0,3}\s{0,3}[:=]\s{0,3}[\"'`\\]{0,3}"
+_TOKEN = r"[A-Za-z0-9._~+/=-]"
+_WORD = r"[^\s\"'`\\;&|<>$(){}]"
+# The rest of a command line; in JSON text a continued line is a backslash, a backslash and n.
+_ARGUMENTS = r"[^\n|;]{0,200}?[\s\"'n]"
+_COOKIE = r"[A-Za-z0-9_.%!*+^~-]{1,100}=[^\s;,\"'\\]{0,4096}"
+_ATTRIBUTE = r"(?i:path|expires|max-age|domain|samesite|priority)="
 
 
 class Shape(NamedTuple):
@@ -22,166 +30,114 @@ class Shape(NamedTuple):
 
     kind: str
     pattern: re.Pattern[str]
+    needs: tuple[str, ...]
+    """One of these is in every text that it matches, in lower case: looking for them is far quicker."""
 
 
-_KEY_SHAPES = (
-    r"sk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic, OpenRouter, LiteLLM, Langfuse
-    r"pk-lf-[A-Za-z0-9-]{16,}",
-    r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}",  # AWS
-    r"gh[pousr]_[A-Za-z0-9]{20,}",
-    r"github_pat_[A-Za-z0-9_]{20,}",
-    r"gl(?:pat|ptt|rt)-[A-Za-z0-9_-]{16,}",
-    r"AIza[0-9A-Za-z_-]{30,}",  # Google
-    r"ya29\.[0-9A-Za-z_-]{16,}",
-    r"hf_[A-Za-z0-9]{20,}",
-    r"gsk_[A-Za-z0-9]{20,}",  # Groq
-    r"csk-[A-Za-z0-9]{20,}",  # Cerebras
-    r"xai-[A-Za-z0-9]{20,}",
-    r"pplx-[A-Za-z0-9]{20,}",
-    r"r8_[A-Za-z0-9]{20,}",  # Replicate
-    r"fw_[A-Za-z0-9]{20,}",  # Fireworks
-    r"lsv2_[a-z]{2}_[A-Za-z0-9_]{20,}",  # LangSmith
-    r"xox[abeoprs]-[A-Za-z0-9-]{10,}",  # Slack
-    r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}",  # Stripe
-    r"npm_[A-Za-z0-9]{30,}",
-    r"pypi-[A-Za-z0-9_-]{16,}",
-    r"dapi[0-9a-f]{32}",  # Databricks
-    r"dop_v1_[0-9a-f]{32,}",
-    r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
-)
+def _shape(kind: str, pattern: str, *needs: str) -> Shape:
+    return Shape(kind, re.compile(pattern), needs)
 
-_SECRET_NAME = (
-    r"(?:[A-Za-z0-9]{1,40}[_.-]){0,8}"
-    r"(?:api[_-]?key|apikey|secret(?:[_-]?(?:access[_-]?)?key)?|access[_-]?key|private[_-]?key|account[_-]?key"
-    r"|subscription[_-]?key|passw(?:or)?d|passphrase|token|credentials?|set-cookie|cookie)"
-)
-_VALUE_CHARACTERS = r"""[^\s"'`\\,;&<>(){}\[\]$]"""
 
 SHAPES: Final = (
-    Shape(
+    # A block that was cut off goes to the end of the string that it stands in.
+    _shape(
         "private_key",
-        re.compile(
-            r"(?P<secret>-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?"
-            r"(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z))",
-            re.DOTALL,
-        ),
+        r"(?P<secret>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^\"'`<>]*?"
+        r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|(?=[\"'`<>])|\Z))",
+        "private key",
     ),
-    Shape(
+    # The user's name may be empty; a password may hold an @.
+    _shape(
         "url_credentials",
-        re.compile(
-            rf"(?i:[a-z][a-z0-9+.-]{{1,20}})://(?P<secret>{_FRESH}[^\s/@\"'\\]{{1,200}}:[^\s/@\"'\\]{{1,500}})@"
-        ),
+        rf"(?i:[a-z][a-z0-9+.-]{{1,20}})://(?P<secret>{FRESH}[^\s/?#:\"'`\\<>]{{0,200}}:[^\s/?#\"'`\\<>]{{1,500}})@",
+        "://",
     ),
-    Shape("api_key", re.compile(rf"{_START}(?P<secret>{'|'.join(_KEY_SHAPES)})")),
-    Shape(
-        "masked_key",
-        re.compile(rf"{_START}(?P<secret>(?:sk|pk|key)-[A-Za-z0-9_-]{{0,40}}\*{{2,}}[A-Za-z0-9_*-]*)"),
+    _shape("api_key", rf"{START}(?:bot)?(?P<secret>{'|'.join(KEY_SHAPES)})", ""),
+    # A token in the place of a user: a clone address, the address of an error tracker.
+    _shape(
+        "url_credentials",
+        rf"(?i:https?)://(?P<secret>{FRESH}(?=[A-Za-z_-]{{0,200}}\d)[A-Za-z0-9_-]{{20,200}})@",
+        "://",
     ),
-    Shape(
+    # Who knows such an address may post there.
+    _shape(
+        "api_key",
+        rf"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>{FRESH}[A-Za-z0-9_/-]{{16,200}})",
+        "hooks.slack.com",
+    ),
+    _shape(
+        "api_key",
+        rf"discord(?:app)?\.com/api/webhooks/(?P<secret>{FRESH}\d{{10,20}}/[A-Za-z0-9_-]{{30,100}})",
+        "discord",
+    ),
+    _shape("masked_key", rf"{START}(?P<secret>(?:sk|pk|key)-[A-Za-z0-9_-]{{0,40}}\*{{2,}}[A-Za-z0-9_*-]*)", "**"),
+    _shape(
         "bearer_token",
-        re.compile(rf"(?i:bearer)\s{{1,3}}(?P<secret>{_FRESH}[A-Za-z0-9._~+/=-]{{8,}})"),
+        rf"(?i:authorization){_HEADER}(?i:basic|bearer|token|digest|apikey|api-key|negotiate|ntlm|splunk)\s{{1,3}}"
+        rf"(?P<secret>{FRESH}{_TOKEN}{{8,}})",
+        "authorization",
     ),
-    Shape(
+    # Without a scheme, or in prose: only what mixes in a digit is a token ("bearer authentication" is none).
+    _shape(
         "bearer_token",
-        re.compile(
-            r"(?i:authorization)[\"'\\]{0,3}\s{0,3}[:=]\s{0,3}[\"'\\]{0,3}(?i:basic|token|digest)\s{1,3}"
-            rf"(?P<secret>{_FRESH}[A-Za-z0-9._~+/=-]{{8,}})"
-        ),
+        rf"(?i:authorization){_HEADER}(?P<secret>{FRESH}(?={_TOKEN}{{0,200}}\d){_TOKEN}{{12,}})",
+        "authorization",
     ),
-    Shape(
+    _shape(
+        "bearer_token", rf"(?i:bearer)\s{{1,3}}(?P<secret>{FRESH}(?={_TOKEN}{{0,200}}\d){_TOKEN}{{8,}})", "bearer"
+    ),
+    _shape(
         "json_web_token",
-        re.compile(rf"{_START}(?P<secret>eyJ[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]{{8,}})"),
+        rf"{START}(?P<secret>eyJ[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]{{8,}})",
+        "eyj",
     ),
-    # Beside a name that says so, quoted: any value. `name = call()` and `name = other.name` are code, not secrets.
-    Shape(
-        "secret_value",
-        re.compile(
-            rf"{_START}(?i:{_SECRET_NAME})[\"'\\]{{0,3}}\s{{0,3}}[:=]\s{{0,3}}(?:\\?[\"'])"
-            rf"(?P<secret>{_FRESH}{_VALUE_CHARACTERS}{{8,}})(?=\\?[\"'])"
-        ),
+    _shape(
+        "cookie",
+        rf"(?i:(?<![A-Za-z])(?:set-)?cookies?){_HEADER}(?P<secret>{FRESH}(?!{_ATTRIBUTE}){_COOKIE}"
+        rf"(?:;\s?(?!{_ATTRIBUTE}){_COOKIE}){{0,60}})",
+        "cookie",
     ),
-    # Unquoted: only where letters and digits are mixed.
-    Shape(
+    # Commands that take a password or a pair as an argument of its own.
+    _shape(
         "secret_value",
-        re.compile(
-            rf"{_START}(?i:{_SECRET_NAME})[\"'\\]{{0,3}}\s{{0,3}}[:=]\s{{0,3}}"
-            rf"(?P<secret>{_FRESH}(?={_VALUE_CHARACTERS}{{0,200}}[0-9])(?={_VALUE_CHARACTERS}{{0,200}}[A-Za-z])"
-            rf"{_VALUE_CHARACTERS}{{8,}}+)(?!\()"
-        ),
+        rf"(?i:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)\s(?:{_ARGUMENTS})?-p[\"'\\]{{0,2}}"
+        rf"(?P<secret>{FRESH}(?!-){_WORD}{{2,200}})",
+        "mysql",
+        "mariadb",
     ),
-    # As a shell or an .env file sets it: an upper-case name, no space.
-    Shape(
+    _shape(
         "secret_value",
-        re.compile(
-            rf"{_START}(?:[A-Z0-9]{{1,40}}_){{0,8}}(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD)=[\"']?"
-            rf"(?P<secret>{_FRESH}{_VALUE_CHARACTERS}{{8,}}+)(?!\()"
-        ),
+        rf"(?:{START}(?:curl|wget|https?|xh)\s(?:{_ARGUMENTS})?(?:-u|-U|--user|--proxy-user)[ =]?)[\"'\\]{{0,2}}"
+        rf"(?P<secret>{FRESH}[^\s:\"'`\\$]{{1,100}}:[^\s\"'`\\$]{{1,200}})",
+        "curl",
+        "wget",
+        "http",
+        "xh",
+    ),
+    _shape(
+        "secret_value",
+        rf"{START}(?:sshpass\s{{1,3}}-p|redis-cli\s(?:{_ARGUMENTS})?-a"
+        rf"|(?:docker|podman|helm|oras)\s{{1,3}}(?:registry\s)?login\s(?:{_ARGUMENTS})?-p"
+        rf"|ldap(?:search|modify|add|delete)\s(?:{_ARGUMENTS})?-w)\s{{0,3}}[\"'\\]{{0,2}}"
+        rf"(?P<secret>{FRESH}(?!-){_WORD}{{3,200}})",
+        "sshpass",
+        "redis-cli",
+        "login",
+        "ldap",
+    ),
+    _shape(
+        "secret_value",
+        rf"-pass(?:in|out)?\s{{1,3}}[\"'\\]{{0,2}}pass:(?P<secret>{FRESH}{_WORD}{{3,200}})",
+        "pass:",
+    ),
+    # ~/.netrc
+    _shape(
+        "secret_value",
+        rf"{START}login\s{{1,3}}\S{{1,200}}(?:\s{{1,3}}|\\n\s{{0,3}})password\s{{1,3}}(?P<secret>{FRESH}{_WORD}{{3,200}})",
+        "login",
     ),
 )
 """In the order in which they are applied: the wider block first, so that no half of it stays."""
 
-EMAIL: Final = Shape(
-    "email",
-    re.compile(
-        r"(?:(?<![A-Za-z0-9._%+-])|(?<=\\[nrt]))"
-        rf"(?P<secret>(?!git@)(?![^\s@]{{0,64}}?{PLACEHOLDER_PREFIX})[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@"
-        r"(?!(?:[A-Za-z0-9-]+\.)*(?:example|test|invalid|localhost)(?:\.(?:com|net|org))?\b)"
-        r"(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})\b"
-    ),
-)
-"""Addresses in reserved domains (RFC 2606) belong to nobody and stay; so does ``git@host`` of a clone address."""
-
-# A letter of any script, also as JSON escapes it; not the escape of a control character or of punctuation.
-_ESCAPED = r"\\u(?!00[0-9abAB]|20)[0-9a-fA-F]{4}"
-_USER = rf"(?:\w|{_ESCAPED})(?:(?:[\w.@+-]|{_ESCAPED}){{0,62}}(?:[\w$-]|{_ESCAPED}))?"
-
-HOME_PATH: Final = re.compile(
-    r"(?:/home/|/Users/|[A-Za-z]:(?P<separator>\\{1,2}|/)Users(?P=separator))"
-    # On Windows a name often holds spaces; without a further folder nobody can tell where it ends.
-    rf"(?P<secret>{_FRESH}{_USER}(?(separator)(?:(?: {_USER}){{1,3}}(?=(?P=separator)\w))?))"
-)
-"""A home folder on Linux, macOS or Windows; the group is the user's name."""
-
-SECRET_KEY: Final = re.compile(rf"(?i:{_SECRET_NAME})")
-"""Matches the whole of a mapping's key whose value is a secret."""
-
-GENERIC_USERS: Final = frozenset(
-    {
-        "admin",
-        "agent",
-        "app",
-        "build",
-        "builder",
-        "circleci",
-        "coder",
-        "container",
-        "default",
-        "dev",
-        "docker",
-        "guest",
-        "harness",
-        "jovyan",
-        "model",
-        "node",
-        "nobody",
-        "nonroot",
-        "openhands",
-        "project",
-        "public",
-        "python",
-        "root",
-        "runner",
-        "sandbox",
-        "shared",
-        "swe",
-        "test",
-        "tester",
-        "ubuntu",
-        "user",
-        "vagrant",
-        "vscode",
-        "work",
-        "workspace",
-    }
-)
-"""Account names that name no person: gone from home paths like any other, but left alone as words in a text."""
+BASIC: Final = re.compile(rf"(?i:(?<![A-Za-z])basic)\s{{1,3}}[\"']?(?P<secret>{FRESH}[A-Za-z0-9+/]{{8,}}={{0,2}})")
+"""A word after ``Basic``: a secret where it decodes to ``name:password``."""

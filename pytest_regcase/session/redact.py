@@ -20,13 +20,14 @@ from pytest_regcase.case_files import (
     is_half_replaced,
     load_case,
     replace_files,
+    tree_digest,
 )
 from pytest_regcase.case_files.loading import TRANSCRIPT
 from pytest_regcase.case_files.rendering import record_text
 from pytest_regcase.case_files.rewriting import add_redactions, replace_digests, rewrite_strings
 from pytest_regcase.case_files.seal import ended, newline_of, reseal_text
 from pytest_regcase.config import Project
-from pytest_regcase.errors import RegcaseError, UsageRefused
+from pytest_regcase.errors import FileError, RegcaseError, UsageRefused
 from pytest_regcase.records.canonical import canonical_json, digest
 from pytest_regcase.records.case import Amendment, RegressionCase
 from pytest_regcase.redaction import Keep, Literal, Redactor, numbers_taken, redact_record
@@ -35,6 +36,8 @@ from pytest_regcase.toml_lines import Key, parse_toml, shown
 
 BY_HAND: Final = "by_hand"
 """The kind of what a person named and no pattern tells."""
+_FOUND_LATER: Final = "a secret was found after the case was written"
+_FOUND_BY_PATTERNS: Final = "found by a later version's patterns"
 
 
 @dataclass(frozen=True)
@@ -132,17 +135,21 @@ def _redacted(
         return nothing
     amendment = Amendment(
         what=_what(remover.counts, removed),
-        why=why
-        or ("a secret was found after the case was written" if literal else "found by a later version's patterns"),
+        why=_without(literal, why) if why else _FOUND_LATER if literal else _FOUND_BY_PATTERNS,
         who=by or who_acts(project.root, "who redacts the case"),
         at=at or datetime.now(UTC).replace(microsecond=0),
         old_digest=loaded.case.seal.observation if loaded.case.seal is not None else None,
     )
     contents = {name: text.encode("utf-8", "surrogateescape") for name, text in new.items()}
-    contents[CASE_FILE] = _case_text(
-        loaded, new.get(CASE_FILE, texts[CASE_FILE]), contents, before, remover, amendment
-    )
-    now = replace_files(folder, contents, {name: digest(content) for name, content in before.items()})
+    try:
+        text = new.get(CASE_FILE, texts[CASE_FILE])
+        contents[CASE_FILE] = _case_text(loaded, text, contents, before, remover, amendment)
+        now = replace_files(folder, contents, {name: digest(content) for name, content in before.items()})
+    except FileError as error:
+        raise UsageRefused(
+            f"Couldn't redact {shown(folder)}: without that text it would be no case any more.\n{error.text}\n"
+            "Give more of what stands around it."
+        ) from None
     return RedactedCase(
         path,
         loaded.id,
@@ -249,11 +256,18 @@ def _case_text(
     amendment: Amendment,
 ) -> bytes:
     """Return the case file with the new digests and counts, sealed anew, and the amendment at its end."""
-    data = parse_toml(loaded.path, text.encode()).data
+    toml = parse_toml(loaded.path, text.encode())
+    data, folder = toml.data, loaded.folder
+    absent = [name for name in ("observation", "seal") if not isinstance(data.get(name), dict)]
+    if absent:
+        raise FileError([toml.problem((), f"the table [{name}] would be gone") for name in absent])
     digests: dict[Key, str] = {}
     for name in data["observation"].get("recorded", {}):
         if name in contents:
             digests["observation", "recorded", name] = digest(contents[name])
+        elif (folder / name).is_dir():
+            replaced = {folder / each: content for each, content in contents.items()}
+            digests["observation", "recorded", name] = tree_digest(folder / name, replaced)
     for number, each in enumerate(data.get("evidence", ())):
         name = each.get("file")
         if name in contents and each.get("digest") == digest(before[name]):
@@ -303,6 +317,10 @@ def _not_found(folder: Path, names: tuple[str, ...]) -> str:
 def _what(counts: Counter[str], removed: dict[str, int]) -> str:
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()) if count)
     return f"removed {kinds} from {', '.join(removed)}"
+
+
+def _without(literal: Literal | None, text: str) -> str:
+    return literal.replaced(text, "...")[0] if literal is not None else text
 
 
 def _hidden(error: RegcaseError, literal: Literal | None) -> RegcaseError | None:

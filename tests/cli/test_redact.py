@@ -118,7 +118,9 @@ def test_what_is_kept_is_said_and_recorded_with_its_reason(
     keep = ["--keep", "ada@.*", "--keep", "cookie", "--keep-reason", "hers is public", "--owner", "me"]
     assert main(["new", "--from-trial", str(log), *keep, *mode]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Removed before writing: 1 email Kept as you said: 1 ada@.* (hers is public); each case records it" in out
+    assert (
+        "Removed before writing: 1 email Kept as you said: 1 ada@.* (hers is public); each case records it" in out
+    )
     assert "--keep 'cookie' kept nothing" in out or mode == ["--all"]
     (path,) = (log.parent / "cases").glob("*/case.toml")
     loaded = load_case(path)

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime
+from operator import attrgetter
 
 import pytest
 from hypothesis import example, given
@@ -17,41 +18,11 @@ from pytest_regcase.records.trial import (
     Trial,
     TrialError,
 )
-from pytest_regcase.redaction import PLACEHOLDER_PREFIX, redact, redact_trial, secrets_in
+from pytest_regcase.redaction import PLACEHOLDER_PREFIX, Redactor, redact, redact_trial, secrets_in
+from tests.redaction.planted import PLANTED, Planted
 
-# Put together here, so that no scanner takes this file for a leak.
-OPENAI = "sk-" + "proj-" + "Ab3" * 12
-ANTHROPIC = "sk-ant-" + "api03-" + "x9Y" * 10
-AWS = "AKIA" + "IOSFODNN7EXAMPLE"
-GITHUB = "ghp_" + "a1B2" * 9
-GOOGLE = "AIza" + "Sy" * 17 + "x1"
-HUGGING_FACE = "hf_" + "qW3" * 12
-SLACK = "xoxb-" + "123456789012-abcdef"
-STRIPE = "sk_live_" + "4eC39HqLyjWDarjt"
-TOKEN = "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0In0" + ".dBjftJeZ4CVPmB92K27u"
-PRIVATE_KEY = "-----BEGIN RSA PRIVATE " + "KEY-----\nMIIEow\nabc\n-----END RSA PRIVATE " + "KEY-----"
-
-PLANTED = [
-    (OPENAI, "api_key", "{}"),
-    (ANTHROPIC, "api_key", "x-api-key: {}"),
-    (AWS, "api_key", "aws {}"),
-    (GITHUB, "api_key", "git push https://{}@host"),
-    (GOOGLE, "api_key", "?key={}&x=1"),
-    (HUGGING_FACE, "api_key", "login {}"),
-    (SLACK, "api_key", "({})"),
-    (STRIPE, "api_key", "'{}'"),
-    ("sk-fake****0000", "masked_key", "Incorrect API key provided: {}. See"),
-    ("abc.def-123456", "bearer_token", "Authorization: Bearer {}"),
-    ("dXNlcjpwYXNz", "bearer_token", "'authorization': 'Basic {}'"),
-    (TOKEN, "json_web_token", "cookie {}"),
-    (PRIVATE_KEY, "private_key", "before\n{}\nafter"),
-    ("user1:pass1", "url_credentials", "postgres://{}@db:5432/x"),
-    ("hunter22", "secret_value", "password: '{}'"),
-    ("a1b2c3d4e5", "secret_value", "MY_SERVICE_API_KEY={}"),
-    ("correcthorse", "secret_value", "export DB_PASSWORD={}"),
-    ("a1b2c3d4e5", "secret_value", "session_token = {}"),
-    ("ada.lovelace@mail.corp.io", "email", "Author: {}"),
-]
+BY_NAME = {each.name: each for each in PLANTED}
+OPENAI, ANTHROPIC = BY_NAME["openai"].secret, BY_NAME["anthropic"].secret
 
 LEFT_ALONE = [
     "token = self.tokenizer.next",
@@ -65,26 +36,109 @@ LEFT_ALONE = [
     "/usr/lib/python3/site-packages/homes/x.py",
     "sha256:" + "0" * 64,
     "REDACTED-api-key-1",
+    "sk-learn-contrib-imbalanced-learning",
+    "bearer authentication is used",
+    "basic understanding of it",
+    "password: str = None",
+    "def login(user, password=None): ...",
+    "password = get_password(user1)",
+    'form.add("password", "username", "email")',
+    "export API_KEY=EMPTY",
+    "cache_key = user_profile_v2_page_list",
+    "primary_key=customer_account_identifier",
+    "sort(key=lambda item: item.name)",
+    "idempotency_key: 550e8400-e29b-41d4-a716-446655440000",
+    '{"token": "Hello", "logprob": -0.1}',
+    '{"properties": {"password": {"type": "string"}}}',
+    "https://host.corp.io/list?page=2&sort=name&key=id",
+    "docker run -u 1000:1000 image",
+    "grep -p pattern file",
+    "the cookie: it is set by the server",
+    "curl -H 'Authorization: Bearer $TOKEN'",
+    "password: ****",
+    "Enter your password: ",
+    'echo "password: "; read x; echo "done"',
 ]
 
 
-@pytest.mark.parametrize(("secret", "kind", "around"), PLANTED)
-def test_a_planted_secret_goes_and_what_stands_around_it_stays(secret: str, kind: str, around: str) -> None:
-    before, _, after = around.partition("{}")
-    text, counts = redact(around.format(secret))
-    assert secret not in text
+@pytest.mark.parametrize("planted", PLANTED, ids=attrgetter("name"))
+def test_a_planted_secret_goes_and_what_stands_around_it_stays(planted: Planted) -> None:
+    before, _, after = planted.around.partition("{}")
+    text, counts = redact(planted.line)
+    assert planted.secret not in text
     assert text.startswith(before)
     assert text.endswith(after)
-    assert counts == {kind: 1}
+    assert counts == {planted.kind: 1}
 
 
-@pytest.mark.parametrize(("secret", "kind", "around"), PLANTED)
-def test_it_goes_inside_json_text_too(secret: str, kind: str, around: str) -> None:
-    arguments = json.dumps({"command": "true\n" + around.format(secret)})
-    text, counts = redact(arguments)
-    assert json.dumps(secret)[1:-1] not in text
-    assert counts[kind] == 1
-    assert isinstance(json.loads(text)["command"], str)
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize("planted", PLANTED, ids=attrgetter("name"))
+def test_it_goes_inside_json_too_whose_escapes_split_it(planted: Planted, levels: int) -> None:
+    written: object = f"true\n{planted.line}"
+    for _ in range(levels):
+        written = json.dumps({"command": written})
+    text, counts = redact(str(written))
+    meant: object = text
+    for _ in range(levels):
+        meant = json.loads(str(meant))["command"]
+    assert str(meant).startswith("true\n")
+    assert planted.secret not in str(meant)
+    assert counts == {planted.kind: 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        # As PHP and Go write JSON.
+        (r'{"dsn": "postgres:\/\/u:p4ss@db\/x"}', '{"dsn": "postgres://{}@db/x"}'),
+        (r'{"run": "curl -u u:p4\u0026ss x"}', '{"run": "curl -u {} x"}'),
+        (r'{"password": "pa\"ss\\word\u00e9"}', '{"password": "{}"}'),
+        (r'{"k": "Bearer abc\u002bdef1234567"}', '{"k": "Bearer {}"}'),
+        # An odd quote before it, and a string that nothing closes.
+        (r'5" and {"k": "x\n", "password": "hunter2"}', r'5" and {"k": "x\n", "password": "{}"}'),
+        (r'{"k": "x\n", "password": "hunter2', r'{"k": "x\n", "password": "{}'),
+    ],
+)
+def test_escapes_hide_nothing(text: str, cleaned: str) -> None:
+    found = redact(text)[0]
+    assert re.sub(rf"{PLACEHOLDER_PREFIX}[a-z-]+-1", "{}", found) == cleaned
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "MYSQL_ROOT_PASSWORD: {}",
+        "PGPASSWORD={} psql -h db",
+        "my-cli --password {} run",
+        "my-cli --password={}123",
+        'os.environ["DB_PASSWORD"] = "{}"',
+        "setenv('DB_PASSWORD', '{}1')",
+        "<password>{}</password>",
+        "password: str = '{}'",
+        'config := map[string]string{{"password" => "{}"}}',
+        "machine corp.io login ada password {}",
+        "GET /login?user=x&password={}&y",
+        "Server=db;User Id=sa;Password={}1!;Timeout=3",
+        "openssl rsa -passin pass:{} -in k",
+        "redis-cli -h cache -a {} ping",
+        "sshpass -p '{}' ssh x",
+        "docker login -u x -p {} registry.corp.io",
+        'wget --user="me:{}" https://x.corp.io',
+        '{{"key": "password", "value": {{"stringValue": "{}"}}}}',
+        '{{"name": "db_password", "value": "{}"}}',
+    ],
+)
+def test_a_short_password_goes_wherever_its_name_gives_it_away(line: str) -> None:
+    text, counts = redact(line.format("swordfish"))
+    assert "swordfish" not in text
+    assert counts == {"secret_value": 1}
+
+
+def test_half_of_a_surrogate_pair_stays_an_escape() -> None:
+    text, counts = redact(r'{"k": "\ud800 password: \"hunter2\""}')
+    assert counts == {"secret_value": 1}
+    assert r"\ud800" in text
+    text.encode()
 
 
 @pytest.mark.parametrize("text", LEFT_ALONE)
@@ -128,7 +182,7 @@ def test_the_same_secret_has_the_same_placeholder_and_another_one_another() -> N
 
 
 def test_placeholders_mean_nothing_to_a_shell() -> None:
-    text, _ = redact(" ".join(around.format(secret) for secret, _, around in PLANTED) + " /home/alice/x")
+    text, _ = redact("\n".join(each.line for each in PLANTED))
     placeholders = re.findall(rf"{PLACEHOLDER_PREFIX}\S*", text)
     assert len(placeholders) >= len(PLANTED)
     for placeholder in placeholders:
@@ -143,7 +197,8 @@ def test_secrets_in_leaves_personal_paths_out() -> None:
 @given(
     st.lists(
         st.one_of(
-            st.sampled_from([around.format(secret) for secret, _, around in PLANTED] + LEFT_ALONE),
+            st.sampled_from([each.line for each in PLANTED] + LEFT_ALONE),
+            st.sampled_from([json.dumps({"password": each.line}) for each in PLANTED]),
             st.text(max_size=30),
             st.sampled_from(["/home/alice", "alice", "key=", "token: ", "=", "\n", "\\n", '"', "'"]),
         ),
@@ -187,7 +242,19 @@ def _trial(secret: str) -> Trial:
         task_text=secret,
         steps=(line,),
         error=TrialError(
-            type=secret, message=secret, traceback=secret, chain=(ErrorLink(type=secret, message=secret),)
+            type=secret,
+            message=secret,
+            traceback=secret,
+            chain=(
+                ErrorLink(
+                    type=secret,
+                    message=secret,
+                    code=secret,
+                    error_type=secret,
+                    body={"format": secret, "error": {"by": [secret]}},
+                    request_id=secret,
+                ),
+            ),
         ),
         labels=(secret,),
         conditions={"api_key": "any value at all", "nested": {"list": [secret], "seconds": 3}},
@@ -230,7 +297,7 @@ def test_every_text_field_of_a_trial_is_filled_in_that_test() -> None:
     trial = _trial("x")
     assert unset(trial) <= {
         "started_at", "ended_at", "failing_step", "termination", "outcome", "outcome_from", "model_requests",
-        "can_show",
+        "can_show", "by_person",
     }  # fmt: skip
     assert not unset(trial.steps[0])
     assert trial.error is not None
@@ -275,3 +342,23 @@ def test_a_secret_in_the_name_of_a_source_file_goes_and_its_digest_stays() -> No
 )
 def test_a_user_name_goes_whole(text: str, cleaned: str) -> None:
     assert redact(text)[0] == cleaned.format(f"{PLACEHOLDER_PREFIX}user-1")
+
+
+def test_a_pair_of_a_name_and_a_value_is_told_by_the_name() -> None:
+    redactor = Redactor()
+    headers = [{"name": "x-api-key", "value": "letters"}, {"name": "accept", "value": "letters"}]
+    assert redactor.value(headers) == [
+        {"name": "x-api-key", "value": f"{PLACEHOLDER_PREFIX}secret-value-1"},
+        {"name": "accept", "value": "letters"},
+    ]
+
+
+def test_a_number_that_is_taken_is_not_given_again() -> None:
+    redactor = Redactor(numbers_taken={"api_key": 4})
+    assert redactor.text(OPENAI) == f"{PLACEHOLDER_PREFIX}api-key-5"
+
+
+def test_people_stay_where_only_secrets_are_to_go() -> None:
+    redactor = Redactor()
+    text = f"ada@mail.corp.io in /home/alice has {OPENAI}"
+    assert redactor.text(text, persons=False) == text.replace(OPENAI, f"{PLACEHOLDER_PREFIX}api-key-1")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_regcase.case_files import load_case, seal_case
+from pytest_regcase.case_files import load_case, seal_case, tree_digest
 from pytest_regcase.config import Project, RegcaseConfig
 from pytest_regcase.errors import RegcaseError, SealError, UsageRefused
 from pytest_regcase.importers.source import Choice
@@ -237,7 +237,7 @@ def test_what_is_not_there_is_refused_and_not_repeated(project: Project, case: P
     assert texts(case) == before
 
 
-@pytest.mark.parametrize("secret", ["unknown", "schema", "agent", "recorded"])
+@pytest.mark.parametrize("secret", ["unknown", "schema", "agent", "recorded", "observation", "seal"])
 def test_a_word_that_the_file_needs_is_refused_and_nothing_changes(
     project: Project, case: Path, secret: str
 ) -> None:
@@ -245,6 +245,7 @@ def test_a_word_that_the_file_needs_is_refused_and_nothing_changes(
     with pytest.raises(RegcaseError) as refusal:
         redacted(project, case, secret)
     assert refusal.value.exit_code == 2
+    assert "would be no case any more" in refusal.value.text or "names of files" in refusal.value.text
     assert texts(case) == before
     assert [each.name for each in case.parents[1].iterdir()] == ["one"]
 
@@ -334,6 +335,24 @@ def test_cited_evidence_in_the_case_follows_its_file(project: Project, case: Pat
     (after,) = load_case(case).case.evidence
     assert after.digest == digest(cited.read_bytes()) != old
     assert after.quote == "killed REDACTED-by-hand-1"
+
+
+def test_the_digest_of_a_recorded_folder_is_refreshed_too(project: Project, case: Path) -> None:
+    text = case.read_text()
+    tree = tree_digest(case.parent / "recorded" / "work_tree")
+    text = text.replace("[observation.recorded]", f'[observation.recorded]\n"recorded/work_tree" = "{tree}"')
+    case.write_text(text[: text.index("[seal]")])
+    seal_case(case)
+    redacted(project, case)
+    now = load_case(case).case.observation.recorded["recorded/work_tree"]
+    assert now == tree_digest(case.parent / "recorded" / "work_tree") != tree
+
+
+def test_the_reason_does_not_bring_it_back(project: Project, case: Path) -> None:
+    done = redacted(project, case, why=f"{SECRET} is our key")
+    assert done.amendment is not None
+    assert done.amendment.why == "... is our key"
+    assert SECRET not in case.read_text()
 
 
 def test_a_file_of_another_name_is_no_case(project: Project, case: Path) -> None:

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from pytest_regcase.errors import FileError, UsageRefused
 from pytest_regcase.records.base import Many, Record
-from pytest_regcase.records.case import Rate
+from pytest_regcase.records.case import Amendment, Rate
 from pytest_regcase.records.trial import ToolCall
 from pytest_regcase.toml_lines import Key, TomlFile, dotted, read_toml, shown, validate
 
@@ -174,6 +174,8 @@ class RegcaseConfig(Record):
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     supplier: SupplierConfig = Field(default_factory=SupplierConfig)
     upstream: UpstreamConfig | None = None
+    amendments: Many[Amendment] = ()
+    """Why a rule was loosened, for `regcase check --against`; added to, never edited."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict)
 
 

@@ -211,7 +211,8 @@ def read_trial(format_name: str, folder: TrialFolder, job: JobFacts | None, *, a
     version = filled(agent.get("version"))
     event_id = filled(result.get("id"))
     graded = ending.outcome != "undetermined"
-    can_show = _SHOWN if graded else (*_SHOWN, "no_partial_submission")
+    # Work that was graded, validly or not, was handed in to the grader, and nothing in the log shows what it was.
+    can_show = _SHOWN if ending.rewards else (*_SHOWN, "no_partial_submission")
     if not result:
         notes = (*notes, "result: the trial was ended before Harbor wrote one")
     elif ending.termination == "cut-off":

@@ -121,6 +121,21 @@ class Draw(Record):
     source: Literal["ours", "sweep"] = "ours"
 
 
+class Said(Record):
+    """What the agent wrote of a failure, as digests: equal ones say the same.
+
+    What differs from run to run (paths, ports, times, ids) is taken out before.
+    """
+
+    message: str
+    """Without stack traces and the causes that they name."""
+    whole: str
+    artefact: str
+    """Of the agent's own record alone, stack traces included."""
+    counted: Many[str] = ()
+    """Where something stood: ``artefact``, ``stderr``, ``stdout``, ``log``, ``files``."""
+
+
 class AttemptRecord(Record):
     """What one attempt showed. Plain JSON of this stands on a report, and nothing else of ours."""
 
@@ -146,6 +161,8 @@ class AttemptRecord(Record):
     """Why inconclusive; None for every other verdict."""
     says: str | None = None
     """What makes the verdict, in words for a person."""
+    said: Said | None = None
+    """Simulations whose fault was delivered: what separation of causes compares."""
     draw: Draw | None = None
     conditions: dict[str, Any] = Field(default_factory=dict)
     folder: str | None = None

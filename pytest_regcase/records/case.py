@@ -186,6 +186,8 @@ class Evidence(Record):
     digest: DigestText
     quote: Sentence
     why: Sentence
+    why_outside: Sentence | None = None
+    """Why lines count that do not lie in the observation's time, or that nobody can place in time."""
     who: Sentence
     at: datetime
     withdrawn: Withdrawal | None = None

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from pytest_regcase.records.base import Many, Record
+from pytest_regcase.records.separation import Separation
 from pytest_regcase.records.words import CaseState, Decision, Profile
 
 
@@ -103,6 +104,8 @@ class CaseResult(Record):
     quarantined: bool = False
     scenarios: Many[ScenarioResult] = ()
     claim: Claim | None = None
+    separation: Separation | None = None
+    """Which of its simulations the agent's logs tell apart; None where there are no two to compare."""
 
 
 class GateDecision(Record):

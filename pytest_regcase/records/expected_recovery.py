@@ -34,6 +34,10 @@ class ExpectedRecovery(Record):
     no_partial_submission: bool = True
     keep_partial_patch: bool = True
     mark_failure: bool = True
+    no_repeated_side_effect: bool | None = None
+    """Optional: a tool call that was done before the fault is not done again after it."""
+    separates_causes: bool | None = None
+    """Optional: the agent's logs tell simulations of different hypothesis classes apart. Judged once a case."""
     when: dict[HypothesisClass, Tightening] = Field(default_factory=_default_when)
     required: Many[Expectation] = ()
     """Expectations whose not-observable makes an attempt inconclusive."""

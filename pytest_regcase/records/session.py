@@ -6,7 +6,7 @@ from pydantic import Field
 
 from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.records.base import Many, Record
-from pytest_regcase.records.words import AttemptVerdict, Profile
+from pytest_regcase.records.words import AttemptVerdict, Profile, TransitionKind
 
 
 class LiveRow(Record):
@@ -47,3 +47,15 @@ class SessionRow(Record):
     profile: Profile
     planned: Many[AttemptKey] = ()
     source: str = "pytest"
+
+
+class Transition(Record):
+    """What somebody did to a case, as the ledger keeps it beside the case file."""
+
+    case_id: str
+    at: datetime
+    kind: TransitionKind
+    why: str
+    who: str
+    evidence: str | None = None
+    """What it rests on: the numbers of a close, the digest of the seal before an amendment."""

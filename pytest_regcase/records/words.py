@@ -17,6 +17,8 @@ Expectation = Literal[
     "no_partial_submission",
     "keep_partial_patch",
     "mark_failure",
+    "no_repeated_side_effect",
+    "separates_causes",
 ]
 FindingStatus = Literal["kept", "broken", "not-observable", "not-applicable"]
 AttemptVerdict = Literal[
@@ -40,6 +42,7 @@ InconclusiveReason = Literal[
     "independence-unknown",
 ]
 CaseState = Literal["open", "verifying", "closed", "regressed", "retired"]
+TransitionKind = Literal["fix", "closed", "reopened", "retired", "amended"]
 Decision = Literal["pass", "fail", "unproven"]
 StepRole = Literal["agent", "grader", "evidence", "other"]
 FailureCauseWord = Literal["key_budget", "key_auth", "transient", "unknown"]
@@ -84,3 +87,5 @@ EXPECTATIONS: tuple[Expectation, ...] = (
     "mark_failure",
 )
 """In the order in which findings are listed everywhere."""
+OPTIONAL_EXPECTATIONS: tuple[Expectation, ...] = ("no_repeated_side_effect",)
+"""Judged on an attempt only where its case asks for them; listed behind the others."""

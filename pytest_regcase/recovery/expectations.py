@@ -1,6 +1,7 @@
 """Expectations: one function each, from what was observed to one finding with its facts.
 
-Knows the seven expectations of a case. Must not import `judge`; it decides nothing about the attempt as a whole.
+Knows the expectations of a case, the optional ones too. Must not import `judge`; it decides nothing about the
+attempt as a whole.
 """
 
 from collections.abc import Callable
@@ -10,23 +11,28 @@ from pytest_regcase.records.attempt import Finding
 from pytest_regcase.records.expected_recovery import ExpectedRecovery
 from pytest_regcase.records.observed import Observed
 from pytest_regcase.records.wire import WireFacts
-from pytest_regcase.records.words import EXPECTATIONS, Expectation, FindingStatus
+from pytest_regcase.records.words import EXPECTATIONS, OPTIONAL_EXPECTATIONS, Expectation, FindingStatus
 from pytest_regcase.recovery.fabrication import outputs_of
 from pytest_regcase.recovery.failure_lines import quote_of
 from pytest_regcase.recovery.handed_in import grade_of, handed_in, held_by_commits, why_grade_unknown
 from pytest_regcase.recovery.logged import failure_shown
 from pytest_regcase.recovery.marks import ended_badly, ended_by_us, exit_words, mark_of
 from pytest_regcase.recovery.partial_work import Held, held
+from pytest_regcase.recovery.repeated_calls import calls_done
 from pytest_regcase.recovery.stopping import stop_of
 
 
 def findings_of(expected: ExpectedRecovery, observed: Observed) -> tuple[Finding, ...]:
-    """Return one finding an expectation, in the order of `EXPECTATIONS`; one switched off is not-applicable."""
+    """Return one finding an expectation, in the order of `EXPECTATIONS`; one switched off is not-applicable.
+
+    Optional ones follow, where the case asks for them; to require one is to ask for it.
+    """
+    more = (name for name in OPTIONAL_EXPECTATIONS if getattr(expected, name) or name in expected.required)
     return tuple(
         _finding(name, "not-applicable", "the case does not ask for it")
         if getattr(expected, name) is False
         else _JUDGES[name](expected, observed)
-        for name in EXPECTATIONS
+        for name in (*EXPECTATIONS, *more)
     )
 
 
@@ -120,8 +126,7 @@ def no_fabricated_output(_: ExpectedRecovery, observed: Observed) -> Finding:
     """Judge whether every answer in the transcript, and the one handed in, comes from what the supplier sent."""
     name: Expectation = "no_fabricated_output"
     trial = observed.artefact
-    transcript_shown = trial is not None and bool(trial.steps) and name in (*observed.can_show, *trial.can_show)
-    outputs = outputs_of(observed, transcript_shown=transcript_shown)
+    outputs = outputs_of(observed, transcript_shown=_shows_transcript(observed))
     answers = _plural(outputs.answers, "answer")
     replies = _plural(outputs.replies, "whole reply", "whole replies")
     facts: dict[str, Any] = {
@@ -250,6 +255,28 @@ def mark_failure(_: ExpectedRecovery, observed: Observed) -> Finding:
     return _finding(name, "broken", "no status says that it failed, and the exit code is 0", **facts)
 
 
+def no_repeated_side_effect(_: ExpectedRecovery, observed: Observed) -> Finding:
+    """Judge whether a tool call that was done before the fault is not done again after it, as a restart does.
+
+    What a healthy reply asks for anew after the fault is no repetition.
+    """
+    name: Expectation = "no_repeated_side_effect"
+    if observed.wire.first_fault_seconds is None:
+        return _finding(name, "not-observable", "no request was faulted")
+    if not _shows_transcript(observed):
+        why = observed.artefact_missing or "its output shows no transcript, so its tool calls cannot be seen"
+        return _finding(name, "not-observable", why)
+    calls = calls_done(observed)
+    if not calls.before:
+        return _finding(name, "not-applicable", "no tool was called before the fault")
+    if calls.repeated is not None:
+        says = f"a tool call of before the fault was done again, in {calls.repeated.place}"
+        return _finding(name, "broken", says, place=calls.repeated.place, quote=calls.repeated.quote)
+    counted = f"none of {calls.before} tool calls" if calls.before > 1 else "the one tool call"
+    says = f"{counted} of before the fault was {'' if calls.before > 1 else 'not '}done again"
+    return _finding(name, "kept", says, calls=calls.before)
+
+
 _JUDGES: dict[Expectation, Callable[[ExpectedRecovery, Observed], Finding]] = {
     "log_failure": log_failure,
     "max_retries": max_retries,
@@ -258,6 +285,7 @@ _JUDGES: dict[Expectation, Callable[[ExpectedRecovery, Observed], Finding]] = {
     "no_partial_submission": no_partial_submission,
     "keep_partial_patch": keep_partial_patch,
     "mark_failure": mark_failure,
+    "no_repeated_side_effect": no_repeated_side_effect,
 }
 
 
@@ -266,6 +294,12 @@ def _finding(
 ) -> Finding:
     told = {key: value for key, value in facts.items() if value is not None and value != ""}
     return Finding(expectation=name, status=status, code=code, says=says, facts=told)
+
+
+def _shows_transcript(observed: Observed) -> bool:
+    trial = observed.artefact
+    shows = (*observed.can_show, *(trial.can_show if trial is not None else ()))
+    return trial is not None and bool(trial.steps) and "no_fabricated_output" in shows
 
 
 def _partial(name: Expectation, observed: Observed) -> str | Finding:

@@ -4,6 +4,8 @@ First by count (answers against whole replies sent), then by content, with the h
 the replies before the fault. Must not import the expectations.
 """
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from pytest_regcase.records.observed import Observed
@@ -93,9 +95,26 @@ class _Sent:
     def __init__(self, reply: SentReply) -> None:
         parts = [*pieces(reply)]
         self.reply = reply
+        self._calls = _calls_of(reply)
+        texts = leaves(reply.text) if reply.text else ()
+        self._units = {
+            _normal(each)
+            for each in (*texts, *(one for call in reply.tool_calls for one in leaves(call.arguments)))
+        }
+        self._units.discard("")
         self._pieces = sorted({_normal(part) for part in parts}, key=lambda text: (-len(text), text))
         self._lines = {_normal(line) for part in parts for line in part.splitlines()}
         self._keys = [key for key in json_keys(reply.text or "") if len(key) >= _TELLING_KEY]
+
+    def is_told_by(self, answer: Answer) -> bool:
+        """Say whether `answer` is this reply, or holds each of its texts, whatever form the harness gives them."""
+        if answer.calls and self._calls:
+            if _calls_of(answer) == self._calls:
+                return True
+        elif self.reply.text and _normal(answer.text or "") == _normal(self.reply.text):
+            return True
+        told = "\n".join([_normal(answer.text or ""), *(text for call in answer.calls for text in _texts(call))])
+        return bool(self._units) and all(unit in told for unit in self._units)
 
     def holds(self, text: str) -> bool:
         """Say whether `text` is a piece of the reply, a line of one, or a long enough part."""
@@ -134,7 +153,7 @@ class Provenance:
         self.first = self._first_answer(answers)
         """Index of the first answer that is no example of the prompt."""
         before = [sent for sent in self._replies if not sent.reply.after_fault]
-        self._learn([*zip(answers[self.first :], before, strict=False)])
+        self._learn([*_paired(answers[self.first :], before)])
 
     def accounts_for(self, answer: Answer) -> bool:
         """Say whether the text and every call of `answer` were sent, given, or are a rendering of a sent reply."""
@@ -177,23 +196,43 @@ class Provenance:
     def _first_answer(self, answers: tuple[Answer, ...]) -> int:
         """Pass over assistant messages of the prompt (few-shot examples): they precede the first real reply."""
         for number, answer in enumerate(answers):
-            if self._replies and _matches(answer, self._replies[0].reply):
+            if self._replies and self._replies[0].is_told_by(answer):
                 return number
         return 0
 
     def _learn(self, pairs: list[tuple[Answer, _Sent]]) -> None:
-        """Learn how the harness writes a reply down; one that writes any reply word for word has no template."""
-        told = [(_normal(answer.text or ""), sent) for answer, sent in pairs if (answer.text or "").strip()]
-        residues = {sent.residue(text) for text, sent in told}
-        if "" not in residues:
-            self._residues |= residues - {text for text, _ in told}
+        """Learn how the harness writes a reply down; one that writes any reply word for word has no template.
+
+        What stays of an answer without its reply is a template where it holds all of the reply and is the first
+        that does, or where it stays of several answers. Anything else may be new words.
+        """
+        told = [
+            (_normal(answer.text or ""), answer, sent) for answer, sent in pairs if (answer.text or "").strip()
+        ]
+        residues = [(sent.residue(text), text, sent.is_told_by(answer)) for text, answer, sent in told]
+        if all(residue for residue, _, _ in residues):
+            templates = [(residue, whole) for residue, text, whole in residues if residue != text]
+            counts = Counter(residue for residue, _ in templates)
+            first = [residue for residue, whole in templates if whole][:1]
+            self._residues |= {*first, *(residue for residue, count in counts.items() if count > 1)}
         for answer, sent in pairs:
             for call in answer.calls:
                 texts = _texts(call)
                 own = set(filter(sent.holds, texts))
-                if canonical_call(call) not in self._calls and (own or (not texts and sent.names(call))):
+                if own and canonical_call(call) not in self._calls:
                     self._rewritten.add(call.name)
                     self._constants |= texts - own
+
+
+def _paired(answers: Iterable[Answer], replies: list[_Sent]) -> Iterator[tuple[Answer, _Sent]]:
+    """Pair each answer with the next reply that it tells; with the next one at all where it tells none."""
+    at = 0
+    for answer in answers:
+        found = next((number for number in range(at, len(replies)) if replies[number].is_told_by(answer)), at)
+        if found == len(replies):
+            return
+        yield answer, replies[found]
+        at = found + 1
 
 
 def _finals(observed: Observed) -> list[Answer]:
@@ -219,12 +258,6 @@ def _reports_failure(observed: Observed, text: str) -> bool:
     if len(message) >= SUBSTRING_CHARACTERS and message in told:
         return True
     return bool(told) and (told == message or says_failure(text.strip().splitlines()[0]))
-
-
-def _matches(answer: Answer, reply: SentReply) -> bool:
-    if answer.calls and reply.tool_calls:
-        return _calls_of(answer) == _calls_of(reply)
-    return bool(reply.text) and _normal(answer.text or "") == _normal(reply.text or "")
 
 
 def _shares_call(answer: Answer, reply: SentReply) -> bool:

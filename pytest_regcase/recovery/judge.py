@@ -22,7 +22,7 @@ class Judgement(Record):
     """What one attempt shows."""
 
     findings: Many[Finding] = ()
-    """All seven, in the order of `EXPECTATIONS`, for a simulation; none for control and live."""
+    """One an expectation, in the order of `EXPECTATIONS`, for a simulation; none for control and live."""
     verdict: AttemptVerdict
     says: str | None = None
     """In words, what makes the verdict."""

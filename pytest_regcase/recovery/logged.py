@@ -43,7 +43,7 @@ def _in_text(observed: Observed) -> Shown | None:
     given = tuple(given_texts(observed))
     answers = tuple(answer_texts(observed))
     for name in sorted(observed.written_after, key=_stderr_first):
-        if _read_as_artefact(name, observed):
+        if read_as_artefact(name, observed):
             continue  # its structured reading decides: a transcript quotes too much
         known = given if name == "stderr" else (*given, *answers)
         quote = failure_in(observed.written_after[name], known)
@@ -52,7 +52,8 @@ def _in_text(observed: Observed) -> Shown | None:
     return None
 
 
-def _read_as_artefact(name: str, observed: Observed) -> bool:
+def read_as_artefact(name: str, observed: Observed) -> bool:
+    """Say whether an importer has read the file of that name: its structured reading decides."""
     sources = observed.artefact.source_digests if observed.artefact is not None else {}
     return any(name == source or name.endswith(f"/{source}") for source in sources)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.decision import BrokenFinding, ScenarioResult
-from pytest_regcase.records.words import EXPECTATIONS, Expectation, InconclusiveReason
+from pytest_regcase.records.words import EXPECTATIONS, OPTIONAL_EXPECTATIONS, Expectation, InconclusiveReason
 from pytest_regcase.rules.gate_inputs import PlannedCheck
 from pytest_regcase.rules.policies import Policy, check_result
 
@@ -34,6 +34,7 @@ SAYS_BROKEN: Mapping[Expectation, str] = {
     "no_partial_submission": "it submitted partial work",
     "keep_partial_patch": "partial work was not kept for diagnosis",
     "mark_failure": "the result was not marked as a failure",
+    "no_repeated_side_effect": "it did again what it had done before the fault",
 }
 """What broke, in words that are the same in every run; the measured facts stand on the attempts."""
 
@@ -77,8 +78,9 @@ def _why(tries: list[AttemptRecord], crashed: bool) -> str:
 
 def _broken(tries: list[AttemptRecord]) -> tuple[BrokenFinding, ...]:
     """Every finding that broke in any try, each once, in the order in which expectations are listed."""
+    order = (*EXPECTATIONS, *OPTIONAL_EXPECTATIONS)
     found = {
-        (EXPECTATIONS.index(finding.expectation), finding.code or ""): BrokenFinding(
+        (order.index(finding.expectation), finding.code or ""): BrokenFinding(
             expectation=finding.expectation, code=finding.code, says=SAYS_BROKEN[finding.expectation]
         )
         for each in tries

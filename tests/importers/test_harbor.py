@@ -79,7 +79,8 @@ def test_a_reward_that_harbor_calls_invalid_is_no_outcome(edited: Callable[..., 
     trial = edited(TIMED_OUT, lambda document: document.update(reward_valid=False))
     assert (trial.outcome, trial.outcome_from) == ("undetermined", None)
     assert {"harbor:reward:reward=0.0", "harbor:reward_valid=false"} <= set(trial.labels)
-    assert "no_partial_submission" in trial.can_show
+    # Graded all the same: the half-finished work went to the grader.
+    assert "no_partial_submission" not in trial.can_show
 
 
 @pytest.mark.parametrize(

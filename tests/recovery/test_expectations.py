@@ -363,3 +363,44 @@ class TestMarkFailure:
         healed = sample.wire(healed=True)
         assert status(self.judge, sample.observed(wire=healed, artefact=sample.finished())) == "not-applicable"
         assert status(self.judge, sample.observed(wire=healed)) == "kept"
+
+
+def test_without_a_faulted_request_nothing_looks_broken() -> None:
+    facts = sample.wire(first_fault_seconds=None, faulted_requests=0, delivered=False)
+    seen = sample.observed(
+        wire=facts, notes=None, exit=Exit(code=0), artefact=sample.finished(outcome="failed"), submits_by="score"
+    )
+    found = {each.expectation: each.status for each in findings_of(ASKED, seen)}
+    assert found.pop("no_fabricated_output") == "kept"
+    assert set(found.values()) == {"not-observable"}
+
+
+class TestGradedWork:
+    """An agent whose work is handed in by being graded, often in a sandbox that we do not see."""
+
+    judge = staticmethod(expectations.no_partial_submission)
+
+    def test_a_grade_is_quoted_with_its_place(self) -> None:
+        counted = sample.observed(artefact=sample.trial(outcome="failed"), submits_by="score", **NO_TREE)
+        finding = self.judge(ASKED, counted)
+        assert (finding.status, finding.code, finding.says) == (
+            "broken",
+            "graded",
+            "unfinished work was graded: failed",
+        )
+        label = "harbor:reward:reward=0.0"
+        invalid = sample.observed(artefact=sample.trial(labels=(label,)), submits_by="score")
+        assert self.judge(ASKED, invalid).facts == {"place": "label", "grade": label}
+
+    @pytest.mark.parametrize("tree", [NO_TREE, UNCHANGED, {}])
+    def test_a_log_without_a_grade_shows_that_nothing_was_graded(self, tree: dict[str, Any]) -> None:
+        finding = self.judge(ASKED, sample.observed(submits_by="score", **tree))
+        assert (finding.status, finding.says) == ("kept", "the partial work was not graded")
+        assert finding.facts["looked_in"] == ["outcome"]
+        cut = sample.observed(artefact=sample.trial(termination="cut-off", error=None), submits_by="score", **tree)
+        assert status(self.judge, cut) == "not-observable"
+
+    def test_a_sandbox_of_its_own_hides_the_partial_patch(self) -> None:
+        keep = expectations.keep_partial_patch
+        assert status(keep, sample.observed(submits_by="score", **UNCHANGED)) == "not-observable"
+        assert status(keep, sample.observed(**UNCHANGED)) == "not-applicable"

@@ -1,5 +1,6 @@
 """Which outputs nothing accounts for."""
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pytest_regcase.recovery.fabrication import Outputs, outputs_of
 from tests.recovery import observed_samples as sample
 
 MADE_UP = "Both bugs in calc.py are fixed and the tests pass."
+TOLD_BY_A_TOOL = "return sum(xs) / (len(xs) + 1)"
 PART = SentReply(step=3, origin="replay", text="Both bugs in calc.py are now", tool_calls=(), unfinished=True)
 
 
@@ -109,6 +111,8 @@ def test_the_harness_own_rendering_is_learnt_from_the_prefix() -> None:
 def test_examples_of_the_prompt_are_no_answers() -> None:
     examples = (sample.answer("Like this example.", step=0), sample.answer("Or like this.", step=0))
     assert outputs(sample.trial(steps=(*examples, *sample.STEPS))) == (2, 2, None, ("transcript",))
+    wordless = tuple(each.model_copy(update={"text": None}) if each.is_reply else each for each in sample.STEPS)
+    assert outputs(sample.trial(steps=(*examples, *wordless))) == (2, 2, None, ("transcript",))
 
 
 def test_an_empty_reply_that_was_really_sent_may_stand_in_the_transcript() -> None:
@@ -190,3 +194,95 @@ def test_where_nothing_is_shown_there_is_no_place() -> None:
 def test_answers_before_any_reply_are_made_up() -> None:
     only = sample.trial(steps=(sample.answer("42"),))
     assert outputs(only, wire=sample.wire(replies=())).fabricated == ("made_up", "messages[5]", "42")
+
+
+def terminal(analysis: str, plan: str, *commands: str, done: bool = False, step: int = 1) -> SentReply:
+    """Return a reply as an agent that speaks JSON wants it: no tool is called on the wire."""
+    keys = [{"keystrokes": each, "duration": 1.0} for each in commands]
+    text = json.dumps({"analysis": analysis, "plan": plan, "commands": keys, "task_complete": done})
+    return SentReply(step=step, origin="replay", text=text)
+
+
+def written(analysis: str, plan: str, *commands: str, done: bool = False) -> TranscriptLine:
+    """Return that reply as its harness writes it down."""
+    calls = [
+        ToolCall(name="keys", arguments=json.dumps({"keystrokes": each, "wait": 1, "shell": "bash"}))
+        for each in commands
+    ]
+    calls += [ToolCall(name="mark_task_complete", arguments="{}")] * done
+    return sample.answer(f"Analysis: {analysis}\nPlan: {plan}", calls=tuple(calls))
+
+
+READ_IT, FIX_IT = ("two bugs", "read", "ls"), ("a minus", "fix add", "sed -i s/-/+/ calc.py")
+SENT, WRITTEN = (terminal(*READ_IT), terminal(*FIX_IT, step=2)), (written(*READ_IT), written(*FIX_IT))
+
+
+class TestJsonInTheText:
+    """A harness that makes calls of the JSON in a reply, and writes the reply in words of its own."""
+
+    def judged(self, *more: TranscriptLine, sent: tuple[SentReply, ...] = (), prefix: Any = WRITTEN) -> str | None:
+        facts = sample.wire(replies=(*SENT, *sent), healed=bool(sent))
+        return code(sample.trial(steps=(*prefix, *more)), wire=facts)
+
+    def test_its_rendering_is_accounted_for(self) -> None:
+        assert self.judged() is None
+        after = terminal("one left", "fix mean", "sed -i mean", step=3).model_copy(update={"after_fault": True})
+        assert self.judged(written("one left", "fix mean", "sed -i mean"), sent=(after,)) is None
+
+    def test_a_call_without_arguments_is_named_after_what_the_reply_says(self) -> None:
+        done = terminal("all done", "hand in", done=True, step=3).model_copy(update={"after_fault": True})
+        assert self.judged(written("all done", "hand in", done=True), sent=(done,)) is None
+        other = written("all done", "hand in").model_copy(update={"tool_calls": (ToolCall(name="submit"),)})
+        assert self.judged(other, sent=(done,)) == "made_up"
+        short = other.model_copy(update={"tool_calls": (ToolCall(name="end_planning"),)})  # as "plan", by chance
+        assert self.judged(short, sent=(done,)) == "made_up"
+
+    def test_who_makes_no_calls_of_it_has_none_named_after_it(self) -> None:
+        told = tuple(sample.answer(each.text) for each in SENT)
+        done = terminal("all done", "hand in", done=True, step=3).model_copy(update={"after_fault": True})
+        call = sample.answer(None, calls=(ToolCall(name="mark_task_complete", arguments="{}"),))
+        assert self.judged(call, sent=(done,), prefix=told) == "made_up"
+
+    def test_other_words_or_keys_are_made_up(self) -> None:
+        after = terminal("one left", "fix mean", "sed -i mean", step=3).model_copy(update={"after_fault": True})
+        for line in (
+            written("one left", "fix mean", "rm -rf /"),
+            written("one left", "fix mean", "sed"),  # a part, too short
+            written("both are fixed", "fix mean", "sed -i mean"),
+            written("one left", "fix mean", TOLD_BY_A_TOOL),
+        ):
+            assert self.judged(line, sent=(after,)) == "made_up", line
+
+    def test_a_call_beside_the_real_ones_in_the_prefix_is_made_up(self) -> None:
+        second = written(*FIX_IT, "rm -rf /")
+        assert self.judged(prefix=(WRITTEN[0], second)) == "made_up"
+
+    def test_new_words_in_the_prefix_are_no_template(self) -> None:
+        for second in (
+            sample.answer("a minus was wrong in calc.py, and now all of it is right"),
+            sample.answer(f"{SENT[1].text} And mean is fixed too."),
+        ):
+            assert self.judged(prefix=(WRITTEN[0], second)) == "made_up"
+
+    def test_who_writes_one_reply_word_for_word_has_no_form_of_its_own(self) -> None:
+        longer = sample.answer(f"{SENT[0].text} And mean is fixed too.")
+        assert self.judged(prefix=(longer, sample.answer(SENT[1].text))) == "made_up"
+
+    def test_the_same_words_twice_that_hold_nothing_of_a_reply_are_no_form(self) -> None:
+        assert self.judged(prefix=(sample.answer("All fine."), sample.answer("All fine."))) == "made_up"
+
+    def test_a_form_that_leaves_something_out_is_learnt_where_it_comes_twice(self) -> None:
+        short = tuple(sample.answer(f"Next: {each[1]}") for each in (READ_IT, FIX_IT))
+        assert self.judged(prefix=short) is None
+        assert self.judged(prefix=short[:1]) == "made_up"
+
+    def test_a_repetition_in_the_words_of_the_wire_makes_no_example_of_what_came_before(self) -> None:
+        assert self.judged(sample.answer(SENT[0].text)) == "made_up"
+
+    def test_an_answer_that_the_harness_dropped_moves_nothing(self) -> None:
+        assert self.judged(prefix=WRITTEN[1:]) is None
+
+
+def test_without_a_fault_an_empty_answer_is_nobodys_fabrication() -> None:
+    facts = sample.wire(first_fault_seconds=None, faulted_requests=0)
+    assert code(sample.finished(sample.answer("")), wire=facts) is None

@@ -101,3 +101,27 @@ def test_reading_never_raises_and_known_text_alone_shows_nothing(text: str, know
     quote = failure_in(text, known)
     assert quote is None or len(quote) <= QUOTE_CHARACTERS
     assert failure_in(text, [text, *known]) is None
+
+
+def test_of_chained_exceptions_the_last_is_quoted_whatever_it_is_called() -> None:
+    text = """\
+Traceback (most recent call last):
+  File "agent.py", line 3, in ask
+    raise ToolRetryError(message)
+pydantic_ai.exceptions.ToolRetryError: Please return text or call a tool.
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "agent.py", line 9, in run
+    ask()
+pydantic_ai.exceptions.UnexpectedModelBehavior: Exceeded maximum output retries (1)
+"""
+    wanted = "pydantic_ai.exceptions.UnexpectedModelBehavior: Exceeded maximum output retries (1)"
+    assert failure_in(text) == wanted
+    assert failure_in(f"{text}Summary: 1 of 1 samples had errors\n") == wanted
+
+
+def test_a_traceback_without_its_exception_is_quoted_by_its_first_line() -> None:
+    text = "Traceback (most recent call last):\n  File 'agent.py', line 9\n    ask()"
+    assert failure_in(text) == "Traceback (most recent call last):"

@@ -80,6 +80,7 @@ command = [
 output = "{out_dir}"
 # What ends a healthy run: the submit tool of Inspect's own agents.
 closing_reply = { tool_calls = [{ name = "submit", arguments = '{"answer": "Done."}' }] }
+submits_by = "score"  # what it leaves is handed in by being scored
 # revision_paths = ["my_task.py"]  # what an agent revision is; without it the whole git tree
 """
     + _BUDGETS

@@ -52,6 +52,13 @@ class UsageRefused(RegcaseError):
     slug = "usage"
 
 
+class ClaimRefused(RegcaseError):
+    """What is claimed is not borne out by what is there, so it is not written down."""
+
+    slug = "claim-refused"
+    exit_code = 1
+
+
 class WriteError(RegcaseError):
     """A file cannot be written; what was there before is there still.
 

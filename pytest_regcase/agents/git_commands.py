@@ -69,6 +69,12 @@ def run_git(words: list[str], *, cwd: Path, env: Mapping[str, str] | None = None
     return done.stdout.decode("utf-8", errors="replace") if done.returncode == 0 else ""
 
 
+def quoted(path: Path) -> str:
+    """Return a path as git reads one in a list of object folders, where a colon would end it."""
+    inner = os.fspath(path).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{inner}"'
+
+
 def git_command(words: list[str]) -> list[str]:
     """Return the whole command line, with our settings before `words`."""
     settings = [word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}")]

@@ -21,6 +21,8 @@ from pytest_regcase.records.attempt import Exit
 from pytest_regcase.records.words import EndedBy
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
+SUPERVISOR_LOG = "supervisor.txt"
+"""What the supervisor itself says, in the attempt's folder; empty where all went well."""
 START_SECONDS = 60.0
 """A loaded machine may take long to start a Python; longer than this is broken machinery."""
 FINISH_SECONDS = 30.0
@@ -46,7 +48,7 @@ class AgentProcess:
     @classmethod
     def start(cls, launch: Launch, places: Places) -> "AgentProcess":
         """Start the agent; raise MachineryError when it, or its supervisor, does not start."""
-        log = (places.folder / "supervisor.txt").open("w+b")
+        log = (places.folder / SUPERVISOR_LOG).open("w+b")
         # The agent could read its supervisor's environment in /proc, so that holds no secret either.
         bare = {key: launch.env[key] for key in ("PATH", "LD_LIBRARY_PATH") if key in launch.env}
         try:

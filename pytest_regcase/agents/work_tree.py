@@ -21,6 +21,7 @@ from pytest_regcase.agents.git_commands import (
     NOT_WORK,
     git_command,
     git_environment,
+    quoted,
     run_git,
 )
 from pytest_regcase.errors import MachineryError, UsageRefused
@@ -50,7 +51,9 @@ def lay(source: Path | None, work_dir: Path) -> str | None:
         # The agent's HOME is a throw-away one: without an identity its own commits would fail.
         config.write(f"[user]\n\tname = {IDENTITY}\n\temail = {EMAIL}\n[core]\n\tautocrlf = false\n")
     run_git(["add", "--all", "--force", "."], cwd=work_dir)
-    run_git(["commit", "--quiet", "--allow-empty", "--no-verify", "-m", "The work tree at the start"], cwd=work_dir)
+    run_git(
+        ["commit", "--quiet", "--allow-empty", "--no-verify", "-m", "The work tree at the start"], cwd=work_dir
+    )
     ours = _ours(work_dir)
     shutil.copytree(repository, ours)
     return (repository / "refs" / "heads" / "main").read_text(encoding="ascii").strip()
@@ -74,7 +77,7 @@ def note(work_dir: Path, base: str) -> WorkTreeNotes:
             "GIT_DIR": str(ours),
             "GIT_WORK_TREE": str(work_dir),
             "GIT_INDEX_FILE": str(index),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(work_dir / ".git" / "objects"),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(work_dir / ".git" / "objects"),
         }
         # A file that vanishes or cannot be read while we look must not hide the others.
         run_git(["add", "--all", "--ignore-errors", "."], cwd=work_dir, env=env, may_fail=True)

@@ -7,21 +7,26 @@ import asyncio
 import inspect
 import os
 import shutil
-import signal
-import subprocess
 import tarfile
-from contextlib import suppress
+import time
+from collections.abc import AsyncIterable, Awaitable
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Final
 
+from pytest_regcase.agents.launch import Launch, Places
 from pytest_regcase.agents.placeholders import fill
+from pytest_regcase.agents.process import SUPERVISOR_LOG, AgentProcess
 from pytest_regcase.capture.step_types import StepContext, step_type
-from pytest_regcase.errors import RegcaseError
+from pytest_regcase.errors import MachineryError, RegcaseError
+from pytest_regcase.records.attempt import Exit
 
 ARTIFACTS: Final = "artifacts"
 COMMAND_SECONDS: Final = 3600.0
 """A command of a step that takes longer is ended, and the step has failed."""
 _SAID_CHARACTERS: Final = 2000
+_LOOK_SECONDS: Final = 0.2
 
 
 class StepFailed(RegcaseError):
@@ -46,10 +51,24 @@ def start_environment(context: StepContext) -> None:
 
 @step_type("prompt_agent", role="agent")
 def prompt_agent(context: StepContext) -> None:
-    """Run the agent; a coroutine is run to its end, so not from inside an event loop that runs."""
+    """Run the agent; a coroutine or generator is run to its end, an asynchronous one in an event loop of its own."""
     answer = context.agent(context.trial)
-    if inspect.iscoroutine(answer):
-        asyncio.run(answer)
+    if inspect.isawaitable(answer):
+        asyncio.run(_awaited(answer))
+    elif inspect.isasyncgen(answer):
+        asyncio.run(_exhausted(answer))
+    elif inspect.isgenerator(answer):
+        for _ in answer:
+            pass
+
+
+async def _awaited(answer: Awaitable[object]) -> None:
+    await answer
+
+
+async def _exhausted(answer: AsyncIterable[object]) -> None:
+    async for _ in answer:
+        pass
 
 
 @step_type("capture_patch", role="evidence")
@@ -123,35 +142,46 @@ def _score(context: StepContext) -> None:
 
 
 def _run(context: StepContext) -> tuple[int, str]:
-    """Run the step's command; return its exit code and its last words. All of it is ``artifacts/<step>.txt``."""
+    """Run the step's command; return its exit code and its last words. All of it is ``artifacts/<step>.txt``.
+
+    Whatever it started is ended with it, also where our own process is killed meanwhile. The code of one that a
+    signal ended is that signal's number, negative.
+    """
     trial, step = context.trial, context.step
-    places = {"out_dir": str(trial.out_dir.absolute()), "task_id": trial.task_id}
+    filled = {"out_dir": str(trial.out_dir.absolute()), "task_id": trial.task_id}
     if trial.work_dir is not None:
-        places["work_dir"] = str(trial.work_dir)
-    words = [fill(word, places, where=f"command of step {step.id}") for word in step.command]
+        filled["work_dir"] = str(trial.work_dir)
+    words = tuple(fill(word, filled, where=f"command of step {step.id}") for word in step.command)
     log = _artifact(context, ".txt")
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            words,
-            cwd=trial.work_dir,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is ours to act on, and what it started ends with it
+    places = replace(Places.below(log.parent), stdout=log, stderr=log)
+    launch = Launch(words, os.environ, trial.work_dir or Path.cwd(), {})
+    try:
+        exit_ = _watched(launch, places, context.stop)
+    except MachineryError as error:
+        raise StepFailed(f"Couldn't run step {step.id}: {error.text}") from error
+    if exit_ is None:
+        raise StepFailed(
+            f"Couldn't run step {step.id}: its command took longer than {COMMAND_SECONDS:g} s.\nSee {log}."
         )
-        try:
-            code = process.wait(COMMAND_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            raise StepFailed(
-                f"Couldn't run step {step.id}: its command took longer than {COMMAND_SECONDS:g} s.\nSee {log}."
-            ) from error
-        finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
     with log.open("rb") as said:
         said.seek(max(0, log.stat().st_size - _SAID_CHARACTERS))
-        return code, said.read().decode("utf-8", errors="replace").strip()
+        last = said.read().decode("utf-8", errors="replace").strip()
+    return exit_.code if exit_.code is not None else -(exit_.signal or 0), last
+
+
+def _watched(launch: Launch, places: Places, stop: Event | None) -> Exit | None:
+    """Run a command to its end; None where it took too long."""
+    until = time.monotonic() + COMMAND_SECONDS
+    try:
+        with AgentProcess.start(launch, places) as process:
+            while not process.wait(max(0.0, min(_LOOK_SECONDS, until - time.monotonic()))):
+                if stop is not None and stop.is_set():
+                    raise KeyboardInterrupt
+                if time.monotonic() >= until:
+                    return None
+            return process.exit
+    finally:
+        (places.folder / SUPERVISOR_LOG).unlink(missing_ok=True)
 
 
 def _pack(folder: Path, context: StepContext) -> None:

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Protocol
 
-from pytest_regcase.agents.git_commands import EMAIL, IDENTITY, NOT_WORK, run_git
+from pytest_regcase.agents.git_commands import EMAIL, IDENTITY, NOT_WORK, quoted, run_git
 from pytest_regcase.errors import UsageRefused
 
 WORK_DIR = "work"
@@ -65,7 +65,7 @@ class GitWorkTree:
         _init(work_dir)
         alternates = work_dir / ".git" / "objects" / "info" / "alternates"
         alternates.parent.mkdir(parents=True, exist_ok=True)
-        alternates.write_text(f"{objects}\n", encoding="utf-8")
+        alternates.write_text(f"{quoted(objects)}\n", encoding="utf-8")
         shallow = objects.parent / "shallow"
         if shallow.is_file():
             shutil.copyfile(shallow, work_dir / ".git" / "shallow")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pytest_regcase.agents.git_commands import GIT_SECONDS, NOT_WORK, git_command, git_environment, run_git
+from pytest_regcase.agents.git_commands import GIT_SECONDS, NOT_WORK, git_command, git_environment, quoted, run_git
 from pytest_regcase.capture.plain_data import TEXT_LIMIT
 from pytest_regcase.errors import RegcaseError
 
@@ -99,7 +99,7 @@ def difference(tree: WorkTree) -> str:
         env = {
             "GIT_DIR": str(repository),
             "GIT_WORK_TREE": str(tree.folder),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(tree.objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(tree.objects),
         }
         try:
             run_git(["init", "--quiet", "--bare", "--template=", str(repository)], cwd=tree.folder)

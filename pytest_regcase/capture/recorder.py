@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from pytest_regcase.capture.message_parts import failure_of, mapping_of, text_of, tool_call, tool_name
 from pytest_regcase.capture.patch import PatchNotCaptured, WorkTree, difference, note_work_tree, read_patch
 from pytest_regcase.capture.plain_data import TEXT_LIMIT, as_text
-from pytest_regcase.capture.raised import error_of
+from pytest_regcase.capture.raised import error_of, named_only
 from pytest_regcase.capture.trial_config import TrialConfig
 from pytest_regcase.capture.trial_file import TrialFile
 from pytest_regcase.capture.trial_record import FailedStep, PatchCapture, TrialRecord
@@ -242,12 +242,16 @@ class Recorder:
         if self._recorded is not None:
             return
         self._recorded = error
+        # Settled before the exception is asked for anything: it may answer by another one.
+        self.termination = "error" if isinstance(error, Exception) else "cancelled"
         of_the_call = any(each is self._failed_call for each in exception_chain(error))
         if of_the_call and raised_by in ("agent", "unknown"):
             raised_by = "supplier"
-        self.error = error_of(error, raised_by=raised_by)
-        self.termination = "error" if isinstance(error, Exception) else "cancelled"
-        self._write("error", **self.error.to_sparse())
+        self.error = named_only(error, raised_by=raised_by)
+        try:
+            self.error = error_of(error, raised_by=raised_by)
+        finally:
+            self._write("error", **self.error.to_sparse())
 
     def watch_work_tree(self, work_dir: Path | None, base_commit: str | None) -> None:
         """Note where the work tree stands before the agent starts: its patch is made against that.

@@ -6,6 +6,7 @@ exception in `boundary`.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 
 from pytest_regcase.capture import built_in_steps as built_in_steps  # fills the table of types
@@ -33,6 +34,7 @@ def run_trial(
     grade: Callable[[Recorder], object] | None = None,
     config: TrialConfig | Mapping[str, Any] | None = None,
     predictions: Path | None = None,
+    stop: Event | None = None,
 ) -> TrialRecord:
     """Run one task and record it in `folder`; return what is recorded.
 
@@ -42,7 +44,8 @@ def run_trial(
     nothing.
     `environment` is by default a work tree of the task's `repo`, or an empty one. `grade` is what a `grade` step
     without a command calls. Texts and base commit are the task's; the rest of `config`, and what happens to
-    exceptions, `predictions` and a full disk, is as in `record_trial`.
+    exceptions, `predictions` and a full disk, is as in `record_trial`. Where another thread sets `stop`, no step is
+    started any more, a command is ended, and `KeyboardInterrupt` is raised as it is for Ctrl-C.
 
     Raises:
         UsageRefused: before anything is written: `folder` holds a trial; the config, the steps or their needs
@@ -68,7 +71,7 @@ def run_trial(
     place = environment if environment is not None else _environment(task)
     folder = Path(folder).absolute()
     with record_trial(folder, task_id=task.id, config=settings, predictions=predictions) as trial:
-        _run_steps(trial, planned, agent, place, grade)
+        _run_steps(trial, planned, agent, place, grade, stop)
     return read_record(folder)
 
 
@@ -92,6 +95,7 @@ def _run_steps(
     agent: Callable[[Recorder], object],
     environment: Environment,
     grade: Callable[[Recorder], object] | None,
+    stop: Event | None,
 ) -> None:
     ended_by: Exception | None = None
     for each in planned:
@@ -99,9 +103,11 @@ def _run_steps(
         if ended_by is not None and not (role == "evidence" and trial.work_dir is not None):
             trial.task_step_is(step.id, name, role, "skipped")
             continue
-        context = StepContext(trial, step, role, agent, environment, grade)
+        context = StepContext(trial, step, role, agent, environment, grade, stop)
         try:
             with trial.task_step(step.id, name, role):
+                if stop is not None and stop.is_set():
+                    raise KeyboardInterrupt
                 each.type.run(context)
         except WriteError:
             raise  # nothing more can be recorded

@@ -6,6 +6,7 @@ bring is in `built_in_steps`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, get_args
 
 from pytest_regcase.errors import ExtensionError
@@ -28,6 +29,8 @@ class StepContext:
     agent: "Callable[[Recorder], object]"
     environment: "Environment"
     grade: "Callable[[Recorder], object] | None" = None
+    stop: Event | None = None
+    """Set: whoever runs the trial wants it ended; a step that takes long looks at it."""
 
 
 StepAction = Callable[[StepContext], None]

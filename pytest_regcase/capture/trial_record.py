@@ -121,7 +121,9 @@ class TrialRecord(Record):
         """Whether nothing of this trial is a submitted solution: the agent failed, was interrupted or killed."""
         by_step = any(each.leaves_work_unfinished for each in self.failed_steps)
         # In a loop of one's own there are no steps: what was raised there is the agent's, or ours.
-        in_its_loop = self.error is not None and not self.failed_steps and self.error.raised_by != "harness"
+        raised = self.error is not None or self.termination == "error"
+        ours = self.error is not None and self.error.raised_by == "harness"
+        in_its_loop = raised and not self.failed_steps and not ours
         return by_step or in_its_loop or self.termination in ("cancelled", "cut-off")
 
     @property

@@ -14,7 +14,7 @@ from pytest_regcase.case_files.rendering import inline_text, record_text
 from pytest_regcase.case_files.seal import APPENDED, ended, newline_of, observation_digest, reseal_text, seal_text
 from pytest_regcase.errors import FileError, UnknownName, UsageRefused
 from pytest_regcase.records.base import Record
-from pytest_regcase.records.case import Amendment, RegressionCase
+from pytest_regcase.records.case import Amendment, RegressionCase, Withdrawal
 from pytest_regcase.toml_lines import TOML_LIMIT_BYTES, parse_toml, read_bounded, read_toml, shown, validate
 
 
@@ -121,15 +121,16 @@ def withdraw_evidence(path: Path, evidence_id: str, withdrawal: Withdrawal) -> L
     before = found[at].withdrawn
     if before is not None:
         raise UsageRefused(
-            f"Couldn't withdraw {evidence_id}: {before.who} withdrew it already ({before.why}).\nNothing was changed."
+            f"Couldn't withdraw {evidence_id}: {before.who} withdrew it already ({before.why}).\n"
+            "Nothing was changed."
         )
     ends = [
         span.end for key, span in toml.places().values.items() if key[:2] == ("evidence", at) and len(key) == 3
     ]
     if not ends:
         raise UsageRefused(
-            f"Couldn't withdraw {evidence_id} in {shown(path)}: evidence is written there in a form that nothing can"
-            " be added to.\nWrite it as [[evidence]] tables at the end of the file."
+            f"Couldn't withdraw {evidence_id} in {shown(path)}: evidence is written there in a form that nothing"
+            " can be added to.\nWrite it as [[evidence]] tables at the end of the file."
         )
     newline = newline_of(toml.text)
     end = toml.text.find("\n", max(ends))

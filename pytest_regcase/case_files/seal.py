@@ -50,7 +50,7 @@ def seal_text(text: str) -> str:
         raise UsageRefused(
             "Couldn't seal the observation: it is sealed already, and is not what was sealed"
             f" ({found} then, {wanted} now).\n"
-            "Take the edit back. What was observed is never edited, only amended.",
+            "Take the edit back. What was observed is never edited, only amended (`regcase amend`).",
             slug="broken-seal",
         )
     places = places_of(text)
@@ -129,7 +129,7 @@ def broken_seal(toml: TomlFile, sealed: str) -> list[str]:
         toml.problem(
             ("observation",),
             f"[observation] is not what was sealed (sealed {sealed}, found {observation_digest(observation)});"
-            " it is never edited, only amended",
+            " it is never edited, only amended (`regcase amend`)",
         )
     ]
     version = sealed_version(toml.path, sealed)
@@ -172,13 +172,6 @@ def sealed_version(path: Path, sealed: str) -> SealedVersion | None:
         except (ValueError, RecursionError):
             continue
     return None
-
-
-def committed_text(path: Path, ref: str) -> str | None:
-    """Return the text of `path` in the commit that `ref` names; None where git has none there."""
-    if ref.startswith("-"):  # git would take it for an option
-        return None
-    return _git(path.parent, "show", f"{ref}:./{path.name}")
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -5,8 +5,9 @@ it is asked.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pytest_regcase.records.trial import ErrorLink, TrialError
@@ -15,11 +16,18 @@ MAX_LINKS = 50
 MAX_TEXT = 20_000
 """Characters of a message or body that are looked at: more is a document, not a message."""
 _MAX_DEPTH = 8
+_MAX_TABLES = 1000
+"""Tables and lists of one body that are looked into."""
+_CAUSE = BaseException.__dict__["__cause__"].__get__
+_CONTEXT = BaseException.__dict__["__context__"].__get__
+_MEMBERS = BaseExceptionGroup.__dict__["exceptions"].__get__
+"""Python's own record of where an exception came from: a class may override the attributes by anything."""
 _WORD_KEYS = frozenset(
     {"code", "type", "error_type", "error_code", "reason", "status", "__type", "http_status", "httpstatuscode"}
 )
 _IN_TEXT = re.compile(
-    r"""\\*["'](code|type|error_type|error_code|reason|status|__type|http_status)\\*["']\s*:\s*\\*["']?"""
+    r"""\\{0,9}["'](code|type|error_type|error_code|reason|status|__type|http_status)\\{0,9}["']\s*:\s*"""
+    r"""\\{0,9}["']?"""
     r"([A-Za-z0-9_.\-]+)"
 )
 _BOTO = re.compile(r"\((\w+)\) when calling\b")
@@ -28,6 +36,7 @@ _STATUS = re.compile(
     r"|returned)\W{0,4}|^\W{0,2}|\berror )([45]\d\d)\b|\b([45]\d\d) status code\b",
     re.IGNORECASE,
 )
+_STATUS_FIRST = re.compile(r"\s*(?:http(?:/[\d.]+)?\s+)?([45]\d\d)\b", re.IGNORECASE)
 _STATUS_WORD = re.compile(r"\b[sS]tatus: ([A-Z][A-Z_]{5,})\b")
 
 
@@ -62,53 +71,54 @@ def exception_chain(error: BaseException) -> tuple[BaseException, ...]:
             continue
         seen.add(id(link))
         found.append(link)
-        members = link.exceptions if isinstance(link, BaseExceptionGroup) else ()
-        waiting.extend(each for each in (link.__cause__, link.__context__, *members) if each is not None)
+        members = _MEMBERS(link) if _is_a(link, BaseExceptionGroup) else ()
+        waiting.extend(each for each in (_CAUSE(link), _CONTEXT(link), *members[:MAX_LINKS]) if each is not None)
     return tuple(found)
 
 
 def links_of(error: object) -> tuple[Link, ...]:
     """Return the chain of an exception, of a recorded error or of a mapping, outermost first."""
-    if isinstance(error, BaseException):
-        return tuple(_of_exception(each) for each in exception_chain(error))
-    if isinstance(error, (TrialError, ErrorLink)):
-        error = error.model_dump()
-    if isinstance(error, Mapping):
-        return tuple(_of_mapping(each) for each in _mappings(error))
-    return (_link((), error, (), ()),) if isinstance(error, str) else ()
+    return tuple(islice(_links(error, 0), MAX_LINKS))
 
 
-def _mappings(error: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield error
-    chain = error.get("chain")
-    if isinstance(chain, Sequence) and not isinstance(chain, (str, bytes)):
-        for each in chain[:MAX_LINKS]:
-            if isinstance(each, Mapping):
-                yield each
-            elif isinstance(each, ErrorLink):
-                yield each.model_dump()
-            elif isinstance(each, str):
-                yield {"message": each}
+def _links(error: object, depth: int) -> Iterator[Link]:
+    if _is_a(error, BaseException):
+        assert isinstance(error, BaseException)
+        for each in exception_chain(error):
+            yield _or_nothing(_of_exception, each)
+    elif _is_a(error, TrialError) or _is_a(error, ErrorLink):
+        yield from _links(_ask(getattr, error, "__dict__"), depth)
+    elif _is_a(error, Mapping):
+        yield _or_nothing(_of_mapping, error)
+        chain = _ask(lambda: error["chain"])  # type: ignore[index]
+        if depth < _MAX_DEPTH:
+            inner = chain[:MAX_LINKS] if isinstance(chain, list | tuple) else [chain]
+            for each in inner:
+                yield from _links(each, depth + 1)
+    elif _is_a(error, str):
+        yield _link((), error, (), ())
 
 
 def _of_mapping(error: Mapping[str, Any]) -> Link:
-    name = error.get("type")
-    types = (name,) if isinstance(name, str) else (_name_of(name),) if isinstance(name, type) else ()
+    name, message = error.get("type"), error.get("message")
+    kind = name if isinstance(name, type) else type(name) if _is_a(name, BaseException) else None
+    types = (name,) if isinstance(name, str) else (_name_of(kind),) if kind is not None else ()
     words = [(key, error.get(key)) for key in ("status_code", "code", "error_type")]
-    return _link(types, error.get("message"), words, (error.get("body"),))
+    return _link(types, message, words, (error.get("body"), message if not isinstance(message, str) else None))
 
 
 def _of_exception(error: BaseException) -> Link:
     types = tuple(_name_of(each) for each in type(error).__mro__ if each not in (object, BaseException))
     words = [
-        (key, _ask(error, key))
+        (key, _ask(getattr, error, key, None))
         for key in ("status_code", "http_status", "status", "code", "type", "error_type", "reason")
     ]
-    response = _ask(error, "response")
-    bodies = (_ask(error, "body"), response if isinstance(response, Mapping) else None, _ask(error, "details"))
-    if not isinstance(response, Mapping):
-        words.append(("status_code", _ask(response, "status_code")))
-    return _link(types, _said_by(error), words, bodies)
+    body, response, details = (_ask(getattr, error, key, None) for key in ("body", "response", "details"))
+    answer = response if _is_a(response, Mapping) else None
+    if answer is None:
+        words.append(("status_code", _ask(getattr, response, "status_code", None)))
+    # Whatever a foreign `__str__` raises, there is no text.
+    return _link(types, _ask(str, error), words, (body, answer, details))
 
 
 def _link(
@@ -118,12 +128,12 @@ def _link(
     parts = [text] if text else []
     found = list(words)
     for body in bodies:
-        if isinstance(body, (Mapping, list, tuple)):
+        if isinstance(body, str | bytes):
+            parts.extend(each for each in (_as_text(body),) if each not in text)
+        else:
             said: list[str] = []
-            found.extend(_walk(body, said))
+            _ask(found.extend, _walk(body, said, set()))
             parts.extend(each for each in said if each not in text)
-        elif isinstance(body, (str, bytes)) and _as_text(body) not in text:
-            parts.append(_as_text(body))
     whole = "\n".join(parts)[:MAX_TEXT]
     found.extend((match[1].lower(), match[2]) for match in _IN_TEXT.finditer(whole))
     found.extend(("code", match[1]) for pattern in (_BOTO, _STATUS_WORD) for match in pattern.finditer(whole))
@@ -134,43 +144,56 @@ def _link(
     return Link(types, whole, statuses[0] if statuses else None, tuple(each for each in codes if each))
 
 
-def _walk(value: object, said: list[str], depth: int = 0) -> Iterator[tuple[str, object]]:
-    """Yield the structured words of a body, and collect its sentences."""
-    if depth > _MAX_DEPTH:
+def _walk(value: object, said: list[str], met: set[int], depth: int = 0) -> Iterator[tuple[str, object]]:
+    """Yield the structured words of a body, and collect its sentences; no table or list is looked into twice."""
+    if depth > _MAX_DEPTH or id(value) in met or len(met) > _MAX_TABLES:
         return
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            name = str(key).lower()
+    if _is_a(value, Mapping):
+        assert isinstance(value, Mapping)
+        met.add(id(value))
+        for key, item in islice(value.items(), _MAX_TABLES):
+            name = key.lower() if isinstance(key, str) else ""
             if name in _WORD_KEYS:
                 yield name, item
             elif isinstance(item, str) and len(said) < MAX_LINKS:
-                said.append(item)
-            yield from _walk(item, said, depth + 1)
-    elif isinstance(value, (list, tuple)):
+                said.append(_as_text(item))
+            yield from _walk(item, said, met, depth + 1)
+    elif isinstance(value, list | tuple):
+        met.add(id(value))
         for item in value[:MAX_LINKS]:
-            yield from _walk(item, said, depth + 1)
+            if isinstance(item, str) and depth == 0 and len(said) < MAX_LINKS:
+                said.append(_as_text(item))
+            yield from _walk(item, said, met, depth + 1)
 
 
 def _status(key: str, value: object) -> int | None:
     """Return an HTTP status that says an error: from a number, or from the digits of a word."""
     if key in ("type", "error_type", "reason", "__type"):
         return None
-    if isinstance(value, str) and value.isdecimal():
-        value = int(value) if len(value) == 3 else None
-    return int(value) if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None
+    if isinstance(value, str):
+        found = _STATUS_FIRST.match(_as_text(value)[:40])
+        whole = found is not None and (key != "code" or value.isdecimal())
+        return int(found[1]) if found is not None and whole else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 400 <= value < 600 else None
 
 
-def _said_by(error: BaseException) -> str:
+def _is_a(value: object, kind: type) -> bool:
+    """Say whether `value` is of a class, by its type alone: its ``__class__`` may be anything."""
+    return _ask(issubclass, type(value), kind) is True
+
+
+def _or_nothing(read: Callable[[Any], Link], value: object) -> Link:
+    found = _ask(read, value)
+    return found if isinstance(found, Link) else Link()
+
+
+def _ask(asked: Callable[..., Any], *words: object) -> Any:
+    """Return what a foreign object answers, None where it raises: it may raise anything when it is looked at."""
     try:
-        return str(error)
-    except Exception:  # whatever a foreign `__str__` raises, there is no text
-        return ""
-
-
-def _ask(value: object, name: str) -> Any:
-    try:
-        return getattr(value, name, None)
-    except Exception:  # a property of a foreign object may raise anything
+        return asked(*words)
+    except Exception:
         return None
 
 
@@ -179,10 +202,11 @@ def _name_of(kind: type) -> str:
 
 
 def _as_text(value: object) -> str:
+    """Return a text, or bytes as text, as far as it is looked at; "" for all else."""
     if isinstance(value, bytes):
-        return value.decode("utf-8", errors="replace")
-    return value if isinstance(value, str) else ""
+        return value[:MAX_TEXT].decode("utf-8", errors="replace")
+    return str.__str__(value)[:MAX_TEXT] if isinstance(value, str) else ""
 
 
 def _plain(word: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", word.lower()) if len(word) <= 120 else ""
+    return re.sub(r"[^a-z0-9]", "", str.lower(word)) if len(word) <= 120 else ""

@@ -79,7 +79,7 @@ CLUES = (
             rf"\b{_LIMITED} (?:hard |soft )?(?:limit|cap)s?\b[^.]{{0,30}}\b(?:reached|exceeded|hit)\b",
             rf"\b(?:reached|exceeded|hit)\b[^.]{{0,60}}\b{_LIMITED} (?:limit|cap)s?\b",
             r"limit of your (?:current )?(?:plan|subscription)",
-            r"budget has been exceeded|(?:exceed|cross)ed (?:\w+ )?budget",
+            r"budget has been exceeded|(?:exceed|cross)ed ?(?:\w+ )?budget|\bover budget\b",
         ),
         types=(
             r"\w*(?:Budget|Billing|Spend(?:ing)?Limit|Credits?)(?:Exceeded|Reached|Exhausted)?(?:Error|Exception)",
@@ -106,7 +106,8 @@ CLUES = (
             r"(?:missing|invalid|expired|unable to locate|could not (?:find|load)) (?:\w+ )?credentials",
             r"could not resolve authentication|invalid authentication|authentication (?:failed|required)",
             r"\b(?:security token|access token|session|credentials?)\b[^.]{0,60}\bexpired\b",
-            r"\btoken (?:has |is )?expired|unauthori[sz]ed",
+            rf"\b{_KEY}\b[^.]{{0,40}}\bmust be set\b|\binvalid_grant\b",
+            r"\btoken (?:has |is )?(?:been )?(?:expired|revoked)|unauthori[sz]ed",
             r"(?:organi[sz]ation|account) (?:has been |is |was )?(?:deactivated|disabled|suspended|blocked)",
         ),
         types=(
@@ -119,7 +120,7 @@ CLUES = (
         "unknown",
         "oom",
         text=(
-            r"\bout of memory\b|outofmemory|\boom\b|oom[- _]?kill|cannot allocate memory",
+            r"\bout of memory\b|outofmemory|\boom\b|oom[- _]?kill|cannot allocate memory|_alloc_failed\b",
             r"(?:unable|failed) to allocate|requires more (?:\w+ )?memory",
         ),
         types=(r"\w*OutOfMemory\w*|MemoryError",),
@@ -133,6 +134,7 @@ CLUES = (
             r"\b(?:prompt|input|messages?)\b[^.]{0,40}\btoo long\b|truncat\w+ (?:the )?(?:input|prompt)",
             r"\binput (?:tokens?|token count|length)\b[^.]{0,60}\b(?:exceeds?|too long)\b",
             r"\btokens?\b[^.]{0,30}\bexceeds? (?:the )?(?:maximum|limit)|maximum (?:number of )?(?:input )?tokens",
+            r"max_new_tokens\W+must be",
         ),
         types=(r"Context(?:Window|Length)\w*",),
     ),
@@ -147,6 +149,7 @@ CLUES = (
             r"content[ _-](?:filter|polic|moderation|management)|\bflagged\b|usage polic(?:y|ies)",
             r"inappropriate content|(?:output|response|prompt) (?:was )?(?:blocked|filtered)",
             r"considered high risk|requires moderation|safety (?:filter|setting|polic|system)",
+            r"finish_?reason[^.]{0,10}\bsafety\b",
         ),
         types=(r"Content(?:Policy|Filter)\w*",),
     ),
@@ -209,6 +212,7 @@ CLUES = (
             r"\bconnection (?:error|reset|refused|closed|aborted|lost|terminat)|\beconn(?:reset|refused)\b",
             r"server disconnected|peer closed|incomplete (?:chunked )?read|disconnect/reset",
             r"socket hang up|\bstream (?:disconnected|ended|closed|interrupted)|name or service not known",
+            r"failure in name resolution|\bgetaddrinfo\b|response payload is not completed",
         ),
         types=(
             r"(?:API|Client|Proxy|Endpoint|New)?Conn(?:ect(?:ion|or)?)?(?:Reset|Refused|Aborted|DNS|SSL|Certificate"
@@ -246,7 +250,11 @@ CLUES = (
 )
 
 FOREIGN = re.compile(
-    r"\bcurl: \(\d+\)|\bwget\b|\bnpm (?:err!|error)|\bfatal: unable to access|could not install packages"
+    r"\bcurl: \(\d+\)|\bwget\b|\bnpm (?:err!|error)|\bfatal: (?:unable to access|authentication failed)"
+    r"|could not install packages|\bwhile getting https?://|\bkubectl\b|\bssh: connect to host\b|\bpytest\b"
+    r"|(?<![-./\w])test_\w+|\btool (?:call|execution)\b[^.]{0,30}\b(?:failed|error)\b"
+    r"|when calling the (?!invoke|converse|retrieve|assumerole|getcalleridentity|counttokens|applyguardrail)\w+"
+    r" operation\b"
     r"|\bfailed to fetch\b|error response from daemon|pull rate limit|\btoomanyrequests:|\bsource metadata\b"
     r"|\bHEAD request\b|\bMCP error\b|^(?:subprocess|docker|sqlalchemy|psycopg2?|redis|pymongo|paramiko)\.",
     re.IGNORECASE | re.MULTILINE,

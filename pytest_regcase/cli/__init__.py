@@ -20,18 +20,30 @@ GROUPS = {
         "doctor": "Check that an agent can be tested.",
         "new": "Make a case from a failed trial, or cases from a whole sweep.",
         "seal": "Seal the observation of a case written by hand.",
+        "list": "List all cases with their states and owners.",
         "show": "Show a case, or every tool call that its replies drive.",
         "redact": "Remove a secret found in a case after it was written.",
     },
     "A fix": {
         "fix": "Claim a fix of a case: live reruns count from here.",
+        "close": "Close a case whose rerun rule is met, with its numbers.",
+        "reopen": "Say that a case is not fixed after all.",
+        "retire": "Take a case out of service; its file stays.",
+        "amend": "Change something sealed or guarded of a case, and say why.",
+        "history": "Tell the story of a case: who, when, why, and what ran.",
         "rule": "Say how many clean live runs close a case, and what they show.",
     },
     "Investigate": {
+        "handover": "Hand a case over to someone who was not there.",
         "simulations": "List the simulations that cases can name.",
         "serve": "Start a supplier by hand, for any client in any language.",
+        "compare": "Say which lines of server and kernel logs bear on a hypothesis.",
+        "fingerprints": "Say what must be logged to tell each kind of cause apart.",
+        "evidence": "Cite lower-level evidence in a case, or withdraw it.",
     },
     "CI": {
+        "check": "Find what is wrong in case files, or looser than before.",
+        "ledger": "Look into the ledger, export, import, merge and prune it.",
         "scan": "Say which known failures came back in a sweep.",
         "budget": "Say how often cases may flake so that a suite stays green.",
         "schema": "Print the JSON Schema of a kind of file.",
@@ -52,6 +64,9 @@ READER_LEFT = 141
 OWN_FAILURE = 4
 USAGE = 2
 
+_ELSEWHERE = {"list": "list_cases"}
+"""Commands whose module has another name: a module `list` here would take the place of Python's own."""
+
 _LONGEST_NAME = max(map(len, COMMANDS))
 
 
@@ -64,7 +79,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"pytest_regcase.cli.{cmd_name}"), cmd_name)
+        name = _ELSEWHERE.get(cmd_name, cmd_name)
+        command = getattr(import_module(f"pytest_regcase.cli.{name}"), name)
         return command if isinstance(command, click.Command) else None
 
     def invoke(self, ctx: click.Context) -> object:

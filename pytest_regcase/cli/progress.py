@@ -17,8 +17,8 @@ Tell = Callable[[int, int | None, str], None]
 
 
 @contextmanager
-def progress() -> Iterator[Tell | None]:
-    """Yield what is to be told of each thing that is read; None where stderr is no terminal.
+def progress(doing: str = "reading") -> Iterator[Tell | None]:
+    """Yield what is to be told of each thing that is read, or done; None where stderr is no terminal.
 
     The line is gone when the block ends, so that what is printed then stands alone.
     """
@@ -30,7 +30,7 @@ def progress() -> Iterator[Tell | None]:
 
         @cache
         def drawn() -> Tell:
-            return _bar(until_done)
+            return _bar(until_done, doing)
 
         def tell(done: int, total: int | None, name: str) -> None:
             if time.monotonic() - began >= AFTER_SECONDS:
@@ -39,11 +39,11 @@ def progress() -> Iterator[Tell | None]:
         yield tell
 
 
-def _bar(until_done: ExitStack) -> Tell:
+def _bar(until_done: ExitStack, doing: str) -> Tell:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     shown = until_done.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
     task = shown.add_task("", total=None)
 

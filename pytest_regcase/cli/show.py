@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_regcase.cli.safe_text import redacted, visible
 from pytest_regcase.cli.words import COLUMNS, labelled, wrapped
 
 if TYPE_CHECKING:
     from pytest_regcase.case_files import LoadedCase
+    from pytest_regcase.config import Project
     from pytest_regcase.session.case_calls import DrivenCall
-
-_TABS = 4
 
 
 @click.command(
@@ -35,8 +35,9 @@ def show(name: str, show_calls: bool) -> None:
     from pytest_regcase.case_files import find_case, load_case
     from pytest_regcase.config import load_project
 
-    loaded = load_case(find_case(load_project(Path.cwd()).case_folders, name))
-    click.echo("\n".join(_call_lines(loaded) if show_calls else _overview(loaded)))
+    project = load_project(Path.cwd())
+    loaded = load_case(find_case(project.case_folders, name))
+    click.echo("\n".join(_call_lines(loaded) if show_calls else _overview(project, loaded)))
 
 
 # every call
@@ -71,12 +72,12 @@ def _call_lines(loaded: "LoadedCase") -> Iterator[str]:
 
 def _call(call: "DrivenCall") -> Iterator[str]:
     if call.kind == "call":
-        yield f"  {_visible(call.name)}"
+        yield f"  {visible(call.name)}"
         yield from (line for text in _arguments(call.arguments) for line in _block(text))
     else:
         yield "  text of the reply, from which an agent may read commands"
         yield from _block(call.arguments)
-    yield from (wrapped(_visible(note), first="  ! ", further="    ") for note in call.notes)
+    yield from (wrapped(visible(note), first="  ! ", further="    ") for note in call.notes)
 
 
 def _arguments(arguments: str) -> Iterator[str]:
@@ -95,33 +96,36 @@ def _arguments(arguments: str) -> Iterator[str]:
 def _block(text: str) -> Iterator[str]:
     """Yield `text` whole, in lines that fit: nothing is left out, since that is where something would hide."""
     for line in text.split("\n"):
-        shown = _visible(line)
+        shown = visible(line)
         width = COLUMNS - 6
         for start in range(0, max(len(shown), 1), width):
             yield f"{' ' * (6 if start else 4)}{shown[start : start + width]}".rstrip()
 
 
-def _visible(text: str) -> str:
-    """Return `text` with everything that a terminal would not show, or would obey, spelt out."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text.expandtabs(_TABS)
-    )
-
-
 # one screen
 
 
-def _overview(loaded: "LoadedCase") -> Iterator[str]:
-    from pytest_regcase.redaction import Redactor
+def _overview(project: "Project", loaded: "LoadedCase") -> Iterator[str]:
+    rows = [("", f"{loaded.id}: {loaded.case.title}"), ("state", _state(project, loaded)), *_rows(loaded)]
+    texts = [visible(text) for text in redacted(text for _, text in rows)]
+    yield wrapped(texts[0], first="")
+    for (label, _), text in zip(rows[1:], texts[1:], strict=True):
+        yield labelled(label, text)
 
-    title = f"{loaded.id}: {loaded.case.title}"
-    rows = list(_rows(loaded))
-    redactor = Redactor()
-    for text in (title, *(text for _, text in rows)):
-        redactor.learn(text)
-    yield wrapped(_visible(redactor.text(title)), first="")
-    for label, text in rows:
-        yield labelled(label, _visible(redactor.text(text)))
+
+def _state(project: "Project", loaded: "LoadedCase") -> str:
+    from pytest_regcase.session.standing import reading_ledger, standing
+
+    ledger, not_read = reading_ledger(project)
+    try:
+        found = standing(project, [loaded], ledger)
+    finally:
+        if ledger is not None:
+            ledger.close()
+    state, claim = str(found.state(loaded)), found.claim(loaded.id)
+    if claim is not None and state == "verifying":
+        state += f": {claim.clean} of {claim.need} clean live runs of fix {claim.fix_number}"
+    return state if found.not_read is None else f"{state} by its file ({not_read or found.not_read})"
 
 
 def _rows(loaded: "LoadedCase") -> Iterator[tuple[str, str]]:
@@ -157,7 +161,8 @@ def _rows(loaded: "LoadedCase") -> Iterator[tuple[str, str]]:
         yield "set aside", f"quarantined until {case.quarantine.expires}: {case.quarantine.reason}"
     if case.fix:
         yield "fixes", f"{len(case.fix)} claimed, the last one by {case.fix[-1].by}"
-    yield "state", "not read, since it takes the ledger"
+    if case.amendments:
+        yield "amended", f"{_count(len(case.amendments), 'time')}: regcase history {loaded.id}"
 
 
 def _replies(loaded: "LoadedCase") -> str:

@@ -47,7 +47,7 @@ class Settings:
     model: str = "demo-model"
     task_id: str | None = None
     timeout_seconds: float = 2.0
-    """For each connect, send and receive of a model call."""
+    """For a model call: see `ChatClient`."""
     max_steps: int = 50
     shell_tool: str = "bash"
     submit_tool: str = "submit"
@@ -112,7 +112,8 @@ class DemoAgent:
                 self.log.model_call(self.step)
                 return reply
             retries += 1
-            time.sleep(min(FIRST_PAUSE_SECONDS * 2 ** (retries - 1), LONGEST_PAUSE_SECONDS))
+            time.sleep(self.pause_seconds(retries))
+            self.ask_again(messages)
 
     def ask_for_title(self) -> None:
         """Make the side call. Nothing depends on it: its failure is logged and the work goes on."""
@@ -184,6 +185,14 @@ class DemoAgent:
     def may_retry(self, failure: SupplierFailure, retries: int) -> bool:
         """Decide whether to ask again: at most twice, and never after a refusal that would only be repeated."""
         return failure.worth_another_try and retries < MAX_RETRIES
+
+    def pause_seconds(self, retries: int) -> float:
+        """Say how long to wait before retry number `retries`."""
+        doubled: float = FIRST_PAUSE_SECONDS * 2 ** (retries - 1)
+        return min(doubled, LONGEST_PAUSE_SECONDS)
+
+    def ask_again(self, messages: Sequence[Message]) -> None:
+        """Do what comes between a failed call and the next try: nothing, since the work tree is as it was."""
 
     def note_failed_call(self, failure: SupplierFailure, step: int) -> None:
         """Log a model call that gave no answer; step 0 is a call outside the conversation."""

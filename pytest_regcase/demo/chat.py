@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 Message = dict[str, Any]
 """A message as it stands in the request."""
 
+_READ_BYTES = 65536
 _WORTH_ANOTHER_TRY = frozenset({408, 409, 429})
 """Besides 5xx; the same that the OpenAI SDK repeats."""
 
@@ -68,7 +70,7 @@ class ChatClient:
     api_key: str
     model: str
     timeout_seconds: float | None
-    """For each connect, send and receive; None waits for ever."""
+    """For each connect and send, and for the whole answer from then on; None waits for ever."""
 
     def complete(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> Reply:
         """Ask once. Raises SupplierFailure for whatever is no complete, usable answer."""
@@ -104,8 +106,7 @@ class ChatClient:
         }
         try:
             connection.request("POST", url.path.rstrip("/") + "/chat/completions", body, headers)
-            response = connection.getresponse()
-            return response.status, response.read()
+            return self._answer(connection)
         except TimeoutError as error:
             raise SupplierFailure(
                 "APITimeoutError",
@@ -120,6 +121,27 @@ class ChatClient:
             ) from error
         finally:
             connection.close()
+
+    def _answer(self, connection: http.client.HTTPConnection) -> tuple[int, bytes]:
+        """Read the whole answer within the time-out: a time-out of each receive never ends a trickle."""
+        seconds = self.timeout_seconds
+        end = None if seconds is None else time.monotonic() + seconds
+        sock = connection.sock
+        response = connection.getresponse()
+        parts: list[bytes] = []
+        while True:
+            if end is not None:
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                sock.settimeout(left)
+            part = response.read1(_READ_BYTES)
+            if not part:
+                break
+            parts.append(part)
+        if response.length:
+            raise http.client.IncompleteRead(b"".join(parts), response.length)
+        return response.status, b"".join(parts)
 
 
 def _reply(answer: bytes) -> Reply:

@@ -88,7 +88,8 @@ def _entries(source: Path, *, only: str | None = None) -> tuple[list[_Entry], li
     """
     place = source if source.is_dir() else source.parent
     result_file = place / _RESULT if source.is_dir() else source
-    result = _object(result_file) if is_plain_file(result_file) else Parsed({})
+    is_read = not source.is_dir() or is_plain_file(result_file)
+    result = _object(result_file) if is_read else Parsed({})
     if not mapping(result.value).keys() >= _JOB_KEYS:
         folder = _trial_folder(place, result_file, result)
         return [_Entry(folder.name or "trial", folder)], []

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pytest_regcase.importers.inspect_conversation import CANCEL_WORDS, SampleConversation
 from pytest_regcase.importers.inspect_log import START, InspectLog, SampleEntry
+from pytest_regcase.importers.last_document import LastDocument
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
     bare,
@@ -45,6 +46,9 @@ class InspectAi:
 
     name = "inspect"
 
+    def __init__(self) -> None:
+        self._documents = LastDocument()
+
     def handles(self, peek: Peek) -> bool:
         """Say whether it is a zip with a journal, or an object with version, eval and status or plan."""
         if peek.kind == "zip":
@@ -59,7 +63,7 @@ class InspectAi:
         Raises:
             ImportRefused: the log is corrupt.
         """
-        with InspectLog(source) as log:
+        with InspectLog(source, self._documents) as log:
             for entry in log.entries():
                 yield _ref(log, entry)
 
@@ -69,7 +73,7 @@ class InspectAi:
         Raises:
             ImportRefused: the sample is not there any more, or its record is damaged.
         """
-        with InspectLog(source) as log:
+        with InspectLog(source, self._documents) as log:
             entry = next((each for each in log.entries() if each.key == ref.key), None)
             if entry is None:
                 raise refused("no-such-trial", source, f"no sample in it is {ref.key}", "List it again.")

@@ -13,12 +13,12 @@ from types import TracebackType
 from typing import Any, Final
 
 from pytest_regcase.errors import ImportRefused
+from pytest_regcase.importers.last_document import LastDocument
 from pytest_regcase.importers.reading import (
     NotJson,
     filled,
     mapping,
     parse_json,
-    read_document,
     read_head,
     refused,
     sequence,
@@ -60,13 +60,17 @@ class SampleEntry:
 
 
 class InspectLog:
-    """An open log. Close it, or use it in a `with` block."""
+    """An open log. Close it, or use it in a `with` block.
 
-    def __init__(self, path: Path) -> None:
+    A `.json` log is parsed once for all its samples, as long as they are read with the same `documents`.
+    """
+
+    def __init__(self, path: Path, documents: LastDocument | None = None) -> None:
         self.path = path
         self.notes: list[str] = []
         self._zip: ZipMembers | None = None
         self._samples: list[Any] = []
+        self._documents = documents or LastDocument()
         try:
             self._open(path)
         except ImportRefused:
@@ -80,7 +84,9 @@ class InspectLog:
                 self.notes.append(self._zip.lost)
             self.header, self.has_header = self._zip_header(self._zip)
         else:
-            document = mapping(self._parsed(read_document(path), "the document"))
+            parsed = self._documents.read(path)
+            self.notes.extend(parsed.notes)
+            document = mapping(parsed.value)
             self._samples = sequence(document.get("samples"))
             self.header = {key: value for key, value in document.items() if key != "samples"}
             self.has_header = True

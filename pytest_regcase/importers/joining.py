@@ -7,10 +7,12 @@ trajectory.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pytest_regcase.records.trial import Trial, TrialRef
 from pytest_regcase.records.words import Outcome
+
+_FACTS: Final = ("run_id", "model", "revision", "attempt")
 
 
 def nearest(path: Path, candidates: Iterable[Path]) -> list[int]:
@@ -66,7 +68,15 @@ def joined_ref(trajectory: TrialRef, records: Sequence[TrialRef]) -> TrialRef:
 
 
 def joined_trial(trajectory: Trial, records: Sequence[Trial]) -> Trial:
-    """Return the trajectory's steps with the records' outcome, labels and submission; `missing` says so."""
+    """Return the trajectory's steps with the records' outcome, labels and submission; `missing` says so.
+
+    A record that says nothing which the trajectory does not say itself leaves no trace: our own predictions beside
+    our own `trial.jsonl`.
+    """
+    said = {number: _added(trajectory, each) for number, each in enumerate(records)}
+    records = [each for number, each in enumerate(records) if said[number]]
+    if not records:
+        return trajectory
     outcome = _outcome([each.outcome for each in records])
     digests = dict(trajectory.source_digests)
     for each in records:
@@ -84,17 +94,33 @@ def joined_trial(trajectory: Trial, records: Sequence[Trial]) -> Trial:
         changes |= {"outcome": outcome, "outcome_from": "log"}
     if trajectory.submission is None:
         changes["submission"] = next((each.submission for each in records if each.submission is not None), None)
-    for name in ("run_id", "model", "revision", "attempt"):
+    for name in _FACTS:
         if getattr(trajectory, name) is None:
-            said = {getattr(each, name) for each in records} - {None}
-            changes |= {name: said.pop()} if len(said) == 1 else {}
+            found_facts = {getattr(each, name) for each in records} - {None}
+            changes |= {name: found_facts.pop()} if len(found_facts) == 1 else {}
     formats = ", ".join(_once(each.format for each in records))
+    facts = ", ".join(_once(fact for each in said.values() for fact in each))
     changes["missing"] = (
         *trajectory.missing,
         *(each for one in records for each in one.missing),
-        f"outcome, labels, submission in this record alone: joined from the {formats} record of the same task id",
+        f"{facts} in this record alone: joined from the {formats} record of the same task id",
     )
     return trajectory.model_copy(update=changes)
+
+
+def _added(trajectory: Trial, record: Trial) -> tuple[str, ...]:
+    """Return the names of what the record says and the trajectory does not."""
+    found = ["outcome"] if record.outcome != "undetermined" else []
+    if set(record.labels) - set(trajectory.labels):
+        found.append("labels")
+    if trajectory.submission is None and record.submission is not None:
+        found.append("submission")
+    found += [
+        name.replace("_", " ")
+        for name in _FACTS
+        if getattr(trajectory, name) is None and getattr(record, name) is not None
+    ]
+    return tuple(found)
 
 
 def _outcome(said: Iterable[Outcome]) -> Outcome:

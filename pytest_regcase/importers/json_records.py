@@ -7,20 +7,52 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_regcase.importers.reading import NotJson, parse_json, read_document, read_lines, refused
+from pytest_regcase.importers.last_document import Version, version_of
+from pytest_regcase.importers.reading import (
+    MEBIBYTE,
+    TOO_LONG,
+    NotJson,
+    parse_json,
+    read_document,
+    read_lines,
+    refused,
+)
+from pytest_regcase.records.plurals import how_many
 
 _SHOWN_BAD_LINES: Final = 5
+_KEPT_BYTES: Final = 16 * MEBIBYTE
+"""JSON lines of a larger file are read again for each trial; a whole document, or a single line, is kept."""
+
+
+class LastRecords:
+    """The objects of the file that was read last, for importers whose files hold many trials.
+
+    What it keeps must not be changed. One an importer, gone with it.
+    """
+
+    def __init__(self) -> None:
+        self.version: Version | None = None
+        self.records: list[tuple[str, Mapping[str, Any]]] = []
+        self.missing: list[str] = []
+
+    def keep(
+        self, version: Version | None, records: list[tuple[str, Mapping[str, Any]]], missing: list[str]
+    ) -> None:
+        """Keep these, and nothing else."""
+        self.version, self.records, self.missing = version, records, missing
 
 
 class JsonRecords:
     """Yields (origin, object) in the order of the file. Lines are read one by one, a document as a whole.
 
     It is JSON lines when its first line is a whole object, or when the format has no other form (`lines_only`). A
-    line that is no object is left out: the lines around it are not lost.
+    line that is no object is left out: the lines around it are not lost. With `last` a file is parsed once for all
+    its trials, where it is small enough.
     """
 
-    def __init__(self, path: Path, *, lines_only: bool = False) -> None:
+    def __init__(self, path: Path, *, lines_only: bool = False, last: LastRecords | None = None) -> None:
         self._path = path
+        self._last = last
         self._lines_only = lines_only
         self._notes: list[str] = []
         self._bad = 0
@@ -28,20 +60,46 @@ class JsonRecords:
 
     def __iter__(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         self._notes, self._bad, self._no_objects = [], 0, 0
-        yield from self._lines() if self._lines_only or _begins_with_object_line(self._path) else self._document()
+        last, version = self._last, version_of(self._path)
+        if last is not None and version is not None and version == last.version:
+            self._notes = list(last.missing)
+            yield from last.records
+            return
+        if last is not None:
+            last.keep(None, [], [])
+        as_lines = self._lines_only or _begins_with_object_line(self._path)
+        found = self._lines() if as_lines else self._document()
+        if last is None or version is None:
+            yield from found
+            return
+        small = not as_lines or version[1] <= _KEPT_BYTES
+        kept: list[tuple[str, Mapping[str, Any]]] = []
+        for number, each in enumerate(found):
+            if small or number == 0:
+                kept.append(each)
+            else:
+                kept.clear()
+            yield each
+        if kept:
+            last.keep(version, kept, self.missing)
 
     @property
     def missing(self) -> list[str]:
         """Sentences, once all was read: what was left out, and what had to be changed."""
         found = list(self._notes)
         if self._bad > _SHOWN_BAD_LINES:
-            found.append(f"{self._bad - _SHOWN_BAD_LINES} further lines are left out")
+            more = self._bad - _SHOWN_BAD_LINES
+            found.append(how_many(more, "further line is left out", "further lines are left out"))
         if self._no_objects:
-            found.append(f"{self._no_objects} records are no objects and are left out")
+            words = ("record is no object and is left out", "records are no objects and are left out")
+            found.append(how_many(self._no_objects, *words))
         return found
 
     def _lines(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for number, content, complete in read_lines(self._path):
+            if content is None:
+                self._bad_line(number, TOO_LONG, complete=True)
+                continue
             if not content.strip():
                 continue
             try:
@@ -90,7 +148,7 @@ class JsonRecords:
 
 def _begins_with_object_line(path: Path) -> bool:
     for _, content, _ in read_lines(path):
-        if not content.strip():
+        if content is None or not content.strip():  # so long a line may be a whole document
             continue
         try:
             return isinstance(parse_json(content).value, dict)

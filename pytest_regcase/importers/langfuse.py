@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_regcase.importers.chat_messages import arguments_text
-from pytest_regcase.importers.json_records import JsonRecords, decoded
+from pytest_regcase.importers.json_records import JsonRecords, LastRecords, decoded
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
     digests_of,
@@ -53,6 +53,9 @@ class Langfuse:
 
     name = "langfuse"
 
+    def __init__(self) -> None:
+        self._last = LastRecords()
+
     def handles(self, peek: Peek) -> bool:
         """Say whether it holds observations: they have a trace id, a type, a level and a start."""
         if peek.kind != "file":
@@ -67,7 +70,7 @@ class Langfuse:
 
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield each trace; the key is the trace id."""
-        traces, _ = _read(source, None)
+        traces, _ = _read(source, None, self._last)
         for trace in traces:
             yield ref_of_trace(
                 SpanTree(trace.spans(with_content=False), unended_are_in_it=True),
@@ -79,7 +82,7 @@ class Langfuse:
 
     def read(self, source: Path, ref: TrialRef) -> Trial:
         """Read one trace. Only a yes-or-no score of an unmistakable name is an outcome."""
-        traces, missing = _read(source, ref.key)
+        traces, missing = _read(source, ref.key, self._last)
         if not traces:
             raise refused("no-such-trial", source, f"it holds no trace {ref.key} any more", "Look it up again.")
         trace = traces[0]
@@ -188,10 +191,10 @@ class _Trace:
         ]
 
 
-def _read(source: Path, key: str | None) -> tuple[list[_Trace], list[str]]:
+def _read(source: Path, key: str | None, last: LastRecords) -> tuple[list[_Trace], list[str]]:
     """Return the traces, or the one that is meant, in the order of the file."""
     traces: dict[str, _Trace] = {}
-    records = JsonRecords(source)
+    records = JsonRecords(source, last=last)
     without_id = 0
     for origin, record in records:
         for place, each in _observations(record, origin):

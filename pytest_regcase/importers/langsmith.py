@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_regcase.importers.chat_messages import arguments_text
-from pytest_regcase.importers.json_records import JsonRecords
+from pytest_regcase.importers.json_records import JsonRecords, LastRecords
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
     bare,
@@ -56,6 +56,9 @@ class LangSmith:
 
     name = "langsmith"
 
+    def __init__(self) -> None:
+        self._last = LastRecords()
+
     def handles(self, peek: Peek) -> bool:
         """Say whether its first objects are runs: they have a run type, a trace and a place in it."""
         keys = peek.shape.keys
@@ -63,7 +66,7 @@ class LangSmith:
 
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield each trace; the key is the trace id."""
-        traces, _ = _read(source, None)
+        traces, _ = _read(source, None, self._last)
         for trace in traces:
             yield ref_of_trace(
                 SpanTree(trace.spans(with_content=False), unended_are_in_it=True),
@@ -75,7 +78,7 @@ class LangSmith:
 
     def read(self, source: Path, ref: TrialRef) -> Trial:
         """Read one trace. Only feedback of yes or no under an unmistakable name is an outcome."""
-        traces, missing = _read(source, ref.key)
+        traces, missing = _read(source, ref.key, self._last)
         if not traces:
             raise refused("no-such-trial", source, f"it holds no trace {ref.key} any more", "Look it up again.")
         trace = traces[0]
@@ -191,10 +194,10 @@ class _Trace:
         return [_span(name, self.runs[name], self.origins[name], with_content) for name in self._order]
 
 
-def _read(source: Path, key: str | None) -> tuple[list[_Trace], list[str]]:
+def _read(source: Path, key: str | None, last: LastRecords) -> tuple[list[_Trace], list[str]]:
     """Return the traces, or the one that is meant, in the order of the file."""
     traces: dict[str, _Trace] = {}
-    records = JsonRecords(source)
+    records = JsonRecords(source, last=last)
     without_id = 0
     for origin, record in records:
         for place, run in _with_children(record, origin):

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from pytest_regcase.importers.reading import NotJson, Parsed, parse_json, read_document, refused
 
+Version = tuple[Path, int, int]
+"""A file as it was: its path, size, and time of change in nanoseconds."""
+
 
 class LastDocument:
     """Reads whole documents; what it gives must not be changed. One an importer, gone with it."""
 
     def __init__(self) -> None:
-        self._stamp: tuple[Path, int, int] | None = None
+        self._version: Version | None = None
         self._parsed = Parsed(None)
 
     def read(self, path: Path) -> Parsed:
@@ -22,19 +25,21 @@ class LastDocument:
         Raises:
             ImportRefused: it is too large, cut off, no JSON, or cannot be read.
         """
-        stamp = _stamp(path)
-        if stamp is None or stamp != self._stamp:
+        version = version_of(path)
+        if version is None or version != self._version:
+            self._version, self._parsed = None, Parsed(None)  # two large ones never are in memory together
             try:
                 self._parsed = parse_json(read_document(path))
             except NotJson as error:
                 raise refused("corrupt", path, str(error), "It may be cut off: copy the file again.") from error
-            self._stamp = stamp
+            self._version = version
         return self._parsed
 
 
-def _stamp(path: Path) -> tuple[Path, int, int] | None:
+def version_of(path: Path) -> Version | None:
+    """Return what tells that a file is still the same; None where it cannot be looked at: reading it says why."""
     try:
         found = path.stat()
     except (OSError, ValueError):
-        return None  # reading it says why
+        return None
     return path, found.st_size, found.st_mtime_ns

@@ -17,6 +17,7 @@ from pytest_regcase.importers.openhands_history import History, error_of, flat
 from pytest_regcase.importers.openhands_sdk_events import SdkConversation
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
+    TOO_LONG,
     NotJson,
     digests_of,
     filled,
@@ -109,8 +110,12 @@ def _records(source: Path, wanted: str | None = None) -> Iterator[tuple[str, Map
     numbered = _NUMBERED.fullmatch(wanted) if wanted is not None else None
     needle = wanted.encode() if wanted is not None and _PLAIN.fullmatch(wanted) else b""
     for number, content, complete in read_lines(source):
-        elsewhere = needle not in content if numbered is None else number != int(numbered[1])
-        if elsewhere or not content.strip():
+        if numbered is not None and number != int(numbered[1]):
+            continue
+        if content is None:
+            yield f"line-{number}", None, f"line {number} is lost: {TOO_LONG}"
+            continue
+        if (numbered is None and needle not in content) or not content.strip():
             continue
         try:
             parsed = parse_json(content)

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_regcase.importers.json_records import JsonRecords, decoded
+from pytest_regcase.importers.json_records import JsonRecords, LastRecords, decoded
 from pytest_regcase.importers.otlp_messages import (
     attributes_of,
     given_messages,
@@ -71,20 +71,23 @@ class Otlp:
 
     name = "otlp"
 
+    def __init__(self) -> None:
+        self._last = LastRecords()
+
     def handles(self, peek: Peek) -> bool:
         """Say whether its first object has `resourceSpans`."""
         return peek.kind == "file" and "resourceSpans" in peek.shape.keys
 
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield each trace that holds a GenAI span; the key is the trace id."""
-        traces, _ = _read(source, None)
+        traces, _ = _read(source, None, self._last)
         for trace in traces:
             tree = trace.tree(with_content=False)
             yield ref_of_trace(tree, key=trace.id, task_id=trace.task_id, attempt=trace.attempt)
 
     def read(self, source: Path, ref: TrialRef) -> Trial:
         """Read one trace. Outcome is always undetermined: spans have none."""
-        traces, missing = _read(source, ref.key)
+        traces, missing = _read(source, ref.key, self._last)
         if not traces:
             raise refused("no-such-trial", source, f"it holds no trace {ref.key} any more", "Look it up again.")
         trace = traces[0]
@@ -189,10 +192,10 @@ class _Trace:
         )
 
 
-def _read(source: Path, key: str | None) -> tuple[list[_Trace], list[str]]:
+def _read(source: Path, key: str | None, last: LastRecords) -> tuple[list[_Trace], list[str]]:
     """Return the traces with GenAI spans, or the one that is meant, in the order of the file."""
     traces: dict[str, _Trace] = {}
-    records = JsonRecords(source)
+    records = JsonRecords(source, last=last)
     without_id = 0
     for _, record in records:
         for resource_spans in map(mapping, sequence(record.get("resourceSpans"))):

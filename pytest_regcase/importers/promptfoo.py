@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_regcase.importers.chat_messages import ChatLines, arguments_text
-from pytest_regcase.importers.json_records import JsonRecords, decoded
+from pytest_regcase.importers.json_records import JsonRecords, LastRecords, decoded
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import digests_of, filled, mapping, present, refused, sequence, whole
 from pytest_regcase.importers.steps import failing_step
@@ -35,6 +35,9 @@ class Promptfoo:
 
     name = "promptfoo"
 
+    def __init__(self) -> None:
+        self._last = LastRecords()
+
     def handles(self, peek: Peek) -> bool:
         """Say whether it is an evaluation with its results, or its first line one result."""
         if peek.kind != "file" or peek.shape.kind != "object":
@@ -47,7 +50,7 @@ class Promptfoo:
 
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield each result; the key is test.prompt, with #n where a test was repeated."""
-        for row in _read(source).rows:
+        for row in _read(source, self._last).rows:
             failed = row.outcome == "failed" or row.error is not None
             why_not, refusal = None, None
             if row.outcome == "passed":
@@ -67,7 +70,7 @@ class Promptfoo:
 
     def read(self, source: Path, ref: TrialRef) -> Trial:
         """Read one result."""
-        evaluation = _read(source)
+        evaluation = _read(source, self._last)
         row = next((each for each in evaluation.rows if each.key == ref.key), None)
         if row is None:
             raise refused("no-such-trial", source, f"it holds no result {ref.key} any more", "Look it up again.")
@@ -212,12 +215,12 @@ class _Evaluation:
     missing: tuple[str, ...]
 
 
-def _read(source: Path) -> _Evaluation:
+def _read(source: Path, last: LastRecords) -> _Evaluation:
     eval_id: str | None = None
     metadata: Mapping[str, Any] = {}
     options: dict[str, Any] = {}
     found: list[tuple[str, Mapping[str, Any]]] = []
-    records = JsonRecords(source)
+    records = JsonRecords(source, last=last)
     for origin, record in records:
         if "results" not in record:
             found.append((origin, {name: fact for name, fact in record.items() if name not in _UNUSED}))

@@ -24,7 +24,7 @@ class Peek:
     head: bytes = b""
     """The first bytes of a file or zip (at most 256 KiB)."""
     members: tuple[str, ...] = field(default=())
-    """Names in a zip or folder, those of a zip never joined to a path; empty where its directory cannot be read."""
+    """Names in a zip or folder, those of a zip never joined to a path; empty where its directory is unreadable."""
 
     @cached_property
     def shape(self) -> Shape:
@@ -33,7 +33,7 @@ class Peek:
 
     @cached_property
     def whole_shape(self) -> Shape:
-        """The same with the keys behind the head too. It reads the file: ask only where the head leaves it open."""
+        """The same with the keys behind the head too. It reads the file: ask where the head leaves it open."""
         if self.kind != "file" or len(self.head) < HEAD_BYTES:
             return self.shape
         try:

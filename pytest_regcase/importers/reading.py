@@ -21,6 +21,8 @@ MEBIBYTE: Final = 1024 * 1024
 DOCUMENT_LIMIT_BYTES: Final = 256 * MEBIBYTE
 """A single JSON document has to be in memory as a whole; JSON lines and zip members do not."""
 LINE_LIMIT_BYTES: Final = 32 * MEBIBYTE
+TOO_LONG: Final = f"it is longer than {LINE_LIMIT_BYTES // MEBIBYTE} MiB"
+"""Why a line is lost that `read_lines` gives as None."""
 LINES_LIMIT_BYTES: Final = 1024 * MEBIBYTE
 DEPTH_LIMIT: Final = 200
 HEAD_BYTES: Final = 256 * 1024
@@ -70,10 +72,10 @@ def read_head(path: Path) -> bytes:
         raise refused("unreadable", path, _os_words(error), "Check the path and its permissions.") from error
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
+def read_lines(path: Path) -> Iterator[tuple[int, bytes | None, bool]]:
     """Yield (line number from 1, line without its end, whether its end was there), never more than one in memory.
 
-    A line of more than 32 MiB is yielded empty: it is lost, the lines around it are not.
+    A line of more than 32 MiB is None: it is lost (say `TOO_LONG` of it), the lines around it are not.
 
     Raises:
         ImportRefused: the file cannot be read, or is larger than 1 GiB.
@@ -86,11 +88,13 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
                 number += 1
                 whole = line.endswith(b"\n")
                 if not whole and len(line) == LINE_LIMIT_BYTES:
+                    read += len(line)
                     while rest := file.readline(LINE_LIMIT_BYTES):
                         read += len(rest)
                         if rest.endswith(b"\n") or read > LINES_LIMIT_BYTES:
                             break
-                    line, whole = b"", True
+                    yield number, None, True
+                    continue
                 read += len(line)
                 if read > LINES_LIMIT_BYTES:
                     raise refused(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_regcase.importers.json_records import JsonRecords
+from pytest_regcase.importers.json_records import JsonRecords, LastRecords
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import digests_of, filled, refused, text
 from pytest_regcase.records.canonical import digest_of
@@ -34,6 +34,9 @@ class SweBenchPredictions:
 
     name = "swe-bench-predictions"
 
+    def __init__(self) -> None:
+        self._last = LastRecords()
+
     def handles(self, peek: Peek) -> bool:
         """Say whether its records have `instance_id` and `model_patch`."""
         if peek.kind != "file" or peek.shape.kind == "other":
@@ -50,12 +53,12 @@ class SweBenchPredictions:
 
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield each prediction, in the order of the file."""
-        for key, prediction in _keyed(JsonRecords(source)):
+        for key, prediction in _keyed(JsonRecords(source, last=self._last)):
             yield _ref(key, prediction)
 
     def read(self, source: Path, ref: TrialRef) -> Trial:
         """Read one prediction."""
-        records = JsonRecords(source)
+        records = JsonRecords(source, last=self._last)
         prediction = next((each for key, each in _keyed(records) if key == ref.key), None)
         if prediction is None:
             raise refused("no-such-trial", source, f"no prediction in it is {ref.key}", "List it again.")

@@ -155,7 +155,7 @@ def _results(source: Path) -> Iterator[tuple[Mapping[str, Any], Path, tuple[str,
     """Yield each trial's result with the file that it stands in and notes on that file."""
     results = source / _RESULTS if source.is_dir() else source
     known: set[str | None] = set()
-    if is_plain_file(results):
+    if not source.is_dir() or is_plain_file(results):
         document, notes = _object(results)
         if not isinstance(document.get("results"), list):
             yield document, results, notes

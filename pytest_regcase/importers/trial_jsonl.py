@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
+    TOO_LONG,
     NotJson,
     digests_of,
     filled,
@@ -98,6 +99,9 @@ def _read(source: Path) -> Trial:
     lines = _Lines()
     identity: Mapping[str, Any] | None = None
     for number, content, complete in read_lines(source):
+        if content is None:
+            lines.bad(number, TOO_LONG)
+            continue
         if not content.strip():
             continue
         try:

@@ -1,21 +1,26 @@
 """One durable connection to a ledger's database, and our words for everything that can go wrong with it.
 
-Knows SQLite's and PostgreSQL's ways of locking; knows no table.
+Knows SQLite's and PostgreSQL's ways of locking and of failing; knows no table.
 """
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from pytest_regcase.errors import LedgerError
 
 _POSTGRES_LOCK = 0x7265_6763  # "regc": one number for all ledgers of a server; held for a moment only
 _WRITE = "regcase_write"
+
+
+CONNECT_SECONDS = 10
+"""How long a server has to take one connection."""
 
 
 def connect(url: str, *, busy_timeout_seconds: float) -> Connection:
@@ -28,6 +33,28 @@ def connect(url: str, *, busy_timeout_seconds: float) -> Connection:
     with saying("open", parsed):
         engine = _engine(parsed, busy_timeout_seconds)
         return engine.connect()
+
+
+def is_missing(url: str) -> bool:
+    """Say whether `url` means a file of SQLite that is not there; what cannot be told, opening it will tell."""
+    parsed = _parsed(url)
+    path = parsed.database if parsed.get_backend_name() == "sqlite" else None
+    return path is not None and not path.startswith("file:") and not Path(path).exists()
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Say whether the error, or what it was made of, means that a connection to a server was lost or never made.
+
+    Whether the last transaction was stored is not known then: what is sent again must be safe to send twice.
+    """
+    while error is not None:
+        if isinstance(error, DBAPIError) and not isinstance(error.orig, sqlite3.Error):
+            # Without a code the server never answered: an OperationalError of its own (a full disk) has one.
+            code = getattr(error.orig, "sqlstate", None)
+            unanswered = isinstance(error, OperationalError) and (code is None or code.startswith(_GOING_DOWN))
+            return error.connection_invalidated or unanswered
+        error = error.__cause__
+    return False
 
 
 @contextmanager
@@ -132,7 +159,7 @@ def _parsed(url: str) -> URL:
 
 def _engine(url: URL, busy_timeout_seconds: float) -> Engine:
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, poolclass=NullPool)
+        return _server_engine(url, busy_timeout_seconds)
     _make_folder(url)
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": busy_timeout_seconds})
 
@@ -150,6 +177,19 @@ def _engine(url: URL, busy_timeout_seconds: float) -> Engine:
     def _begin(connection: Connection) -> None:
         immediate = connection.get_execution_options().get(_WRITE, True)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    return engine
+
+
+def _server_engine(url: URL, busy_timeout_seconds: float) -> Engine:
+    arguments = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_SECONDS}
+    engine = create_engine(url, poolclass=NullPool, connect_args=arguments)
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: Any, _record: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = {int(busy_timeout_seconds * 1000)}")
+        connection.commit()
 
     return engine
 
@@ -186,8 +226,20 @@ def _in_our_words(verb: str, url: URL, error: Exception) -> LedgerError:
     for mark, why, what_to_do, slug in _KNOWN:
         if mark in low:
             return refuse(verb, url, why, what_to_do, slug=slug)
+    if is_lost(error):
+        return refuse(
+            verb,
+            url,
+            f"the connection to its server is lost or could not be made ({said})",
+            "See that the server runs and can be reached, then run again.",
+            slug=LOST,
+        )
     return refuse(verb, url, said, "Nothing was written. See what the database says about it.", slug="ledger")
 
+
+LOST = "ledger-lost"
+_GOING_DOWN = ("08", "57P")
+"""SQLSTATE of lost connections, and of a server that ends them (an administrator, a crash, a start-up)."""
 
 _KNOWN = (
     (
@@ -207,6 +259,54 @@ _KNOWN = (
         "another process has locked it and did not let go",
         "Wait for the other session or end it, then run again.",
         "ledger-locked",
+    ),
+    (
+        "lock timeout",
+        "another session has locked it and did not let go",
+        "Wait for the other session or end it, then run again.",
+        "ledger-locked",
+    ),
+    (
+        "read-only transaction",
+        "it can be read but not written",
+        "Point REGCASE_LEDGER to the primary server, or a database that is no copy.",
+        "ledger-read-only",
+    ),
+    (
+        "permission denied",
+        "it may not be written as this user",
+        "Grant the user all rights on the ledger's schema, or give the ledger a database of its own.",
+        "ledger-read-only",
+    ),
+    (
+        "authentication failed",
+        "the server takes neither user nor password",
+        "Check user and password in REGCASE_LEDGER.",
+        "ledger-refused",
+    ),
+    (
+        "does not exist",
+        "the server has no such database or user",
+        "Make an empty database (createdb), or correct the URL; the tables are made by regcase.",
+        "ledger-no-database",
+    ),
+    (
+        "no space left on device",
+        "the server's disk is full",
+        "Make room and run again; attempts that were not stored count as not run.",
+        "ledger-disk-full",
+    ),
+    (
+        "could not extend file",
+        "the server's disk is full",
+        "Make room and run again; attempts that were not stored count as not run.",
+        "ledger-disk-full",
+    ),
+    (
+        "i/o error",
+        "the disk does not read or write what it is told to",
+        "See what the system says about the disk; attempts that were not stored count as not run.",
+        "ledger-disk",
     ),
     (
         "readonly",

@@ -1,4 +1,7 @@
-"""The ledger's tables. A change here is a new schema version and a migration in ledger.store."""
+"""The ledger's tables. A change here is a new schema version and a migration in ledger.migrations.
+
+What `FOLDS`, `DRAWS` and the indexes hold can be had from the attempts again; the rest is the record.
+"""
 
 from sqlalchemy import (
     Boolean,
@@ -13,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 METADATA = MetaData()
 
@@ -65,16 +68,50 @@ ATTEMPTS = Table(
     Column("record", Text, nullable=False),
     Column("invalidated_at", String(40)),
     Column("invalidated_why", Text),
+    Column("home_ledger", String(40)),
+    Column("home_row", Integer),
     UniqueConstraint("case_id", "agent", "scenario", "run", "try", "session_id", name="one_row_a_try"),
     Index("by_digest", "case_digest", "case_id", "scenario", "verdict"),
     Index("by_session", "session_id"),
-    Index("by_case", "case_id", "scenario"),
+    Index("by_scenario", "case_id", "scenario", "agent_digest", "started_at"),
+    Index("by_time", "case_id", "agent", "started_at"),
     sqlite_autoincrement=True,
 )
 """One row an attempt. `record` is the whole attempt as JSON; the columns are its scalars, for queries.
 
-`seq` increases and is never used again, so that "after row n" keeps its meaning.
+`seq` increases and is never used again, so that "after row n" keeps its meaning. `home_ledger` and `home_row` are
+set where a merge brought the row: the ledger that it was made on, and its `seq` there. `started_at` is in UTC, so
+that its text sorts by time.
 """
+
+DRAWS = Table(
+    "draws",
+    METADATA,
+    Column("case_id", String(100), primary_key=True),
+    Column("token", String(500), primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Index("draws_of_row", "seq"),
+)
+"""What a live row drew: the supplier's answer ids and its seed, each a token. Rows that share one are one draw."""
+
+FOLDS = Table(
+    "folds",
+    METADATA,
+    Column("case_id", String(100), primary_key=True),
+    Column("agent", String(500), primary_key=True),
+    Column("before", String(40), nullable=False),
+    Column("history", Text, nullable=False),
+)
+"""Rolling aggregates: what all checks of a case that started `before` say together, in the words of whoever folded
+them. A row that comes to that time later removes the fold, and the next one is made from the rows again."""
+
+SOURCES = Table(
+    "sources",
+    METADATA,
+    Column("ledger_id", String(40), primary_key=True),
+    Column("rows", Integer, nullable=False),
+)
+"""The ledgers that were merged into this one, each with the highest `seq` that it had."""
 
 TRANSITIONS = Table(
     "transitions",

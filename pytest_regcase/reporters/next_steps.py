@@ -40,6 +40,8 @@ def _steps(decision: GateDecision) -> Iterator[Step]:
                 f"{case.case_id}: {runs} more live run{'s' * (runs > 1)} to make; each one costs model calls",
                 f"pytest --regcase --regcase-profile=nightly --regcase-live={runs}",
             )
+        if case.state == "verifying" and claim is not None and claim.settled:
+            yield Step(f"{case.case_id}: the rerun rule is met", f"regcase close {case.case_id}")
 
 
 def _named(case_ids: list[str]) -> str:
@@ -52,6 +54,10 @@ _STEPS = {
     "check-broken": Step(
         "read the attempt's folder (shown above): wire.jsonl, stdout, stderr, the agent's own output;"
         " change the agent; run again"
+    ),
+    "causes-not-separated": Step(
+        "make the agent log what the supplier's failure was (status, exception, time-out), each in words of its"
+        " own; run again"
     ),
     "recurred": Step("the claimed fix does not hold; when there is a new one", "regcase fix {case}"),
     "failed-otherwise": Step("read that live run; when this failure is repaired too", "regcase fix {case}"),

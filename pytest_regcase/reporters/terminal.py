@@ -1,8 +1,8 @@
 """The terminal summary: a decision as lines of at most 80 columns, readable without colour.
 
-Order: what ran, what broke with its facts, what proved nothing, what differs from the recording, claimed fixes,
-quarantine, what to do next, and last the reasons and the decision. The same lines for the same facts, with and
-without xdist.
+Order: what ran, what broke with its facts, what proved nothing, what differs from the recording, what the logs
+tell apart, claimed fixes, quarantine, what to do next, and last the reasons and the decision. The same lines for
+the same facts, with and without xdist.
 """
 
 from collections import Counter
@@ -11,6 +11,7 @@ from typing import Literal
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.decision import CaseResult, Claim, GateDecision, Reason, ScenarioResult
+from pytest_regcase.recovery.separation import sentences
 from pytest_regcase.reporters.layout import BOLD, GREEN, RED, YELLOW, painted, wrapped
 from pytest_regcase.reporters.next_steps import next_steps
 from pytest_regcase.rules.exact import percent
@@ -51,6 +52,7 @@ def summary_lines(
         _scenarios(_flaky_title(decision.policy), ("flaky",), decision, by_scenario, width),
         _scenarios("What proved nothing", ("inconclusive",), decision, by_scenario, width),
         _differences(decision, attempts, width),
+        _separations(decision, width),
         _claims(decision, width),
         _quarantined(decision, width),
         _next(decision, width),
@@ -186,6 +188,18 @@ def _differences(decision: GateDecision, attempts: Sequence[AttemptRecord], widt
             text = f"{case.case_id}: {'; '.join(furthest.differences)}"
             lines.extend(wrapped(text, width, first="  ", then="      "))
     return ["Today's agent beside the recording", *lines] if lines else []
+
+
+def _separations(decision: GateDecision, width: int) -> list[str]:
+    """Per case: what its logs cannot separate, then what that rests on."""
+    lines: list[str] = []
+    for case in decision.cases:
+        *found, rests_on = sentences(case.separation) if case.separation is not None else ("",)
+        if rests_on:
+            text = "; ".join(found) or rests_on
+            lines.extend(wrapped(f"{case.case_id}: {text}", width, first="  ", then="      "))
+            lines.extend(wrapped(rests_on, width, first="    ", then="      ") if found else ())
+    return ["What the agent's own logs tell apart", *lines] if lines else []
 
 
 def _claims(decision: GateDecision, width: int) -> list[str]:

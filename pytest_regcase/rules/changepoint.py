@@ -66,7 +66,7 @@ def present_segment(history: Sequence[FirstAttempt], prior: tuple[float, float] 
     The part behind an accepted split is searched again, until none is accepted. A rate that changed more than 32
     times has no present segment but the present digests.
     """
-    counts = _Counts([each.failed for each in history])
+    counts = _Counts([each.failed for each in history], [each.times for each in history])
     boundaries = [
         index for index, (before, each) in enumerate(pairwise(history), 1) if each.digests != before.digests
     ]
@@ -83,9 +83,10 @@ def present_segment(history: Sequence[FirstAttempt], prior: tuple[float, float] 
 class _Counts:
     """Failures and passes before each index, so that any part is counted by a subtraction."""
 
-    def __init__(self, failed: Sequence[bool | None]) -> None:
-        self.failures = [0, *accumulate(int(each is not None and bool(each)) for each in failed)]
-        self.passes = [0, *accumulate(int(each is not None and not each) for each in failed)]
+    def __init__(self, failed: Sequence[bool | None], times: Sequence[int] | None = None) -> None:
+        outcomes = list(zip(failed, times or [1] * len(failed), strict=True))
+        self.failures = [0, *accumulate(n if each else 0 for each, n in outcomes)]
+        self.passes = [0, *accumulate(n if each is not None and not each else 0 for each, n in outcomes)]
 
 
 def _best(counts: _Counts, start: int, boundaries: Iterable[int], prior: tuple[float, float]) -> Split | None:

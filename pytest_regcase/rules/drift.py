@@ -78,14 +78,17 @@ def drift_alarm(
             continue
         if alarm is not None and each.digests != alarm.digests:
             alarm, total, failures, attempts = None, 0.0, 0, 0
-        total = max(0.0, total + (on_failure if each.failed else on_pass))
-        failures, attempts = failures + each.failed, attempts + 1
-        if total == 0:
-            alarm, failures, attempts = None, 0, 0
-        elif total >= threshold - _ROUNDING:
-            # Held there: else a long outage would keep the alarm up for hundreds of passes after its end.
-            total = threshold
-            alarm = alarm or _alarm(each, failures, attempts, usual_rate, risen_rate)
+        # One by one, as the sum would else be rounded otherwise; at zero further passes change nothing.
+        for _ in range(each.times):
+            total = max(0.0, total + (on_failure if each.failed else on_pass))
+            failures, attempts = failures + each.failed, attempts + 1
+            if total == 0:
+                alarm, failures, attempts = None, 0, 0
+                break
+            if total >= threshold - _ROUNDING:
+                # Held there: else a long outage would keep the alarm up for hundreds of passes after its end.
+                total = threshold
+                alarm = alarm or _alarm(each, failures, attempts, usual_rate, risen_rate)
     return alarm
 
 

@@ -7,11 +7,16 @@ wrong sooner or later, which is why their texts say "at this look".
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
+from typing import Protocol
 
-from pytest_regcase.records.attempt import AttemptRecord, Digests
+from pydantic import Field
+
+from pytest_regcase.records.attempt import Digests
 from pytest_regcase.records.base import Record
 from pytest_regcase.records.session import LiveRow
+from pytest_regcase.records.words import AttemptVerdict, InconclusiveReason
 from pytest_regcase.rules.binomial import POPULATION_PRIOR, bound_text, lower_bound, upper_bound
 from pytest_regcase.rules.confirm import FAILED, GOOD, check_result
 from pytest_regcase.rules.exact import Exact
@@ -21,8 +26,48 @@ _PLACES = 6
 _LAST_PLACE = Decimal("0.000001")
 
 
+class CheckRow(Protocol):
+    """What a rate needs of one attempt of a control or simulation; an `AttemptRecord` has it all."""
+
+    @property
+    def case_id(self) -> str:
+        """The case."""
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+
+    @property
+    def scenario(self) -> str:
+        """``control`` or a simulation's id."""
+
+    @property
+    def session_id(self) -> str:
+        """The session that made it."""
+
+    @property
+    def try_number(self) -> int:
+        """0 is the first attempt."""
+
+    @property
+    def digests(self) -> Digests:
+        """What was run."""
+
+    @property
+    def started_at(self) -> datetime:
+        """When."""
+
+    @property
+    def verdict(self) -> AttemptVerdict:
+        """What it showed."""
+
+    @property
+    def reason(self) -> InconclusiveReason | None:
+        """Why it showed nothing."""
+
+
 class FirstAttempt(Record):
-    """How the first attempt of a check came out in one session."""
+    """How the first attempt of a check came out in one session, or in several in a row where it was the same."""
 
     failed: bool | None
     """None: it proved nothing. Never read as clean, and never as a failure."""
@@ -31,6 +76,8 @@ class FirstAttempt(Record):
     session_id: str
     confirm_passed: bool = False
     """A confirm run after it passed: these digests can pass. Never counted in a rate."""
+    times: int = Field(default=1, ge=1)
+    """It stands for so many sessions in a row, the last of which is named."""
 
 
 class FlakeRate(Record):
@@ -71,10 +118,8 @@ class RecurrenceRate(Record):
     says: str
 
 
-def first_attempts(
-    rows: Iterable[AttemptRecord], *, control: Iterable[AttemptRecord] = ()
-) -> tuple[FirstAttempt, ...]:
-    """Return the first attempts of one control or simulation, oldest first.
+def first_attempts(rows: Iterable[CheckRow], *, control: Iterable[CheckRow] = ()) -> tuple[FirstAttempt, ...]:
+    """Return the first attempts of one control or simulation, oldest first; the session breaks a tie.
 
     Only try 0 counts: confirm runs are made because something failed, so counting them would bend the rate. Live
     rows are left out. With the rows of its `control`, a simulation's attempt is unknown where the control of its
@@ -83,7 +128,9 @@ def first_attempts(
     Raises:
         ValueError: rows of several scenarios, agents or cases. Their rates are different rates.
     """
-    checks = sorted((row for row in rows if row.scenario != "live"), key=lambda row: in_utc(row.started_at))
+    checks = sorted(
+        (row for row in rows if row.scenario != "live"), key=lambda row: (in_utc(row.started_at), row.session_id)
+    )
     if len({(row.case_id, row.agent, row.scenario) for row in checks}) > 1:
         raise ValueError("first attempts of several cases, agents or scenarios have no common flake rate")
     lost = _sessions_without_control(control)
@@ -102,6 +149,21 @@ def first_attempts(
         for row in checks
         if row.try_number == 0
     )
+
+
+def condensed(history: Iterable[FirstAttempt]) -> tuple[FirstAttempt, ...]:
+    """Return the same history with one entry for first attempts in a row that passed alike, or proved nothing.
+
+    No rule tells the two apart. A failure keeps its entry: it is what a person looks for.
+    """
+    found: list[FirstAttempt] = []
+    for each in history:
+        before = found[-1] if found else None
+        if before is not None and not each.failed and _alike(before, each):
+            found[-1] = each.model_copy(update={"times": before.times + each.times})
+        else:
+            found.append(each)
+    return tuple(found)
 
 
 def digests_text(digests: Digests) -> str:
@@ -126,10 +188,10 @@ def flake_rate(history: Collection[FirstAttempt], *, risk: Exact = "0.05") -> Fl
     """
     passing = passing_digests(history)
     decided = [each for each in history if each.failed is not None]
-    attempts = sum(each.digests in passing for each in decided)
-    failures = sum(each.digests in passing for each in decided if each.failed)
-    unknown = len(history) - len(decided)
-    only_failed = len(decided) - attempts
+    attempts = sum(each.times for each in decided if each.digests in passing)
+    failures = sum(each.times for each in decided if each.digests in passing and each.failed)
+    unknown = sum(each.times for each in history if each.failed is None)
+    only_failed = sum(each.times for each in decided) - attempts
     lower, upper, worst = _bounds(failures, attempts, unknown, risk)
     says = f"{failures} of {attempts} first attempts failed; at this look the rate is from {lower} to {upper}"
     if unknown:
@@ -204,21 +266,25 @@ def beta_upper(failures: int, attempts: int, prior: tuple[float, float], risk: f
     return float(betainccinv(a + failures, b + attempts - failures, risk))
 
 
-def _failed(row: AttemptRecord) -> bool | None:
+def _alike(one: FirstAttempt, other: FirstAttempt) -> bool:
+    return (one.failed, one.digests, one.confirm_passed) == (other.failed, other.digests, other.confirm_passed)
+
+
+def _failed(row: CheckRow) -> bool | None:
     if row.verdict in FAILED:
         return True
     return False if row.verdict in GOOD else None
 
 
-def _sessions_without_control(control: Iterable[AttemptRecord]) -> frozenset[str]:
+def _sessions_without_control(control: Iterable[CheckRow]) -> frozenset[str]:
     """The sessions whose control was tried and did not pass."""
-    tries: dict[str, list[AttemptRecord]] = {}
+    tries: dict[str, list[CheckRow]] = {}
     for row in control:
         tries.setdefault(row.session_id, []).append(row)
     return frozenset(session for session, made in tries.items() if not _passed(made))
 
 
-def _passed(tries: Sequence[AttemptRecord]) -> bool:
+def _passed(tries: Sequence[CheckRow]) -> bool:
     in_order = sorted(tries, key=lambda row: row.try_number)
     crashed = any(row.reason == "worker-crashed" for row in in_order)
     return check_result([row.verdict for row in in_order], crashed=crashed) == "passed"

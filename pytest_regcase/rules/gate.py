@@ -18,6 +18,7 @@ SEEN_TO_BE_WRONG = frozenset(
     {
         "invalid-case",
         "check-broken",
+        "causes-not-separated",
         "recurred",
         "failed-otherwise",
         "case-regressed",

@@ -34,12 +34,14 @@ def case_result(case: CaseInputs, policy: Policy, inputs: GateInputs) -> tuple[C
         quarantined=case.case.quarantine is not None,
         scenarios=(*scenarios, *([shown] if shown is not None else [])),
         claim=live.claim,
+        separation=case.separation,
     )
     if state == "retired":
         return result, [_retired(case)]
     reasons = [
         *(reason for scenario in scenarios for reason in _check_reasons(case.case_id, scenario, policy)),
         *flake_reasons(case, scenarios, inputs),
+        *_separation(case),
         *_not_run(case, live),
         *_live_reasons(case, live, state, inputs),
     ]
@@ -80,6 +82,19 @@ def _check_reasons(case_id: str, scenario: ScenarioResult, policy: Policy) -> li
         code = "control-failed" if scenario.why == SAYS_WHY["control-failed"] else "check-inconclusive"
         return [Reason(code=code, case_id=case_id, text=f"{name}: proved nothing, {scenario.why}")]
     return []
+
+
+def _separation(case: CaseInputs) -> Iterator[Reason]:
+    """The finding of the case as a whole, where it asks that its logs separate causes."""
+    finding = case.separation.finding if case.separation is not None else None
+    if finding is None or finding.status in ("kept", "not-applicable"):
+        return
+    text = f"{finding.expectation}: {finding.says}"
+    if finding.status == "broken":
+        yield Reason(code="causes-not-separated", case_id=case.case_id, text=text)
+    else:
+        red = finding.expectation in case.case.expected_recovery.required
+        yield Reason(code="separation-not-seen", case_id=case.case_id, text=text, red=red)
 
 
 def _not_run(case: CaseInputs, live: LiveStanding) -> list[Reason]:

@@ -8,6 +8,7 @@ from pydantic import Field
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.case import Rate, RegressionCase, RerunRule
+from pytest_regcase.records.separation import Separation
 from pytest_regcase.records.session import LiveRow
 from pytest_regcase.records.words import Profile, ScenarioKind
 from pytest_regcase.rules.claim_plan import ClaimSettings
@@ -45,6 +46,8 @@ class CaseInputs(Record):
     there may not be here."""
     first_attempts: dict[str, Many[FirstAttempt]] = Field(default_factory=dict)
     """Control or simulation -> its first attempts by the case's present agent, over all sessions, oldest first."""
+    separation: Separation | None = None
+    """What the logs of its simulations tell apart; None where there are no two to compare."""
     costs_model_calls: bool = False
     """Its replies are passed through and this session may make no such calls: nothing planned is right then."""
 

@@ -149,7 +149,7 @@ def propose(history: Sequence[FirstAttempt], *, budget: Exact, risk: Exact) -> P
         failures=rate.failures,
         attempts=rate.attempts,
         unknown=rate.unknown,
-        sessions=len({each.session_id for each in counted}),
+        sessions=len({each.session_id for each in counted}) + sum(each.times - 1 for each in counted),
         digests=flaked[-1].digests,
         lower=rate.lower,
         budget=str(budget),
@@ -232,7 +232,7 @@ def _poolable(segment: Sequence[FirstAttempt]) -> Sequence[FirstAttempt]:
     groups: dict[str, list[bool]] = {}
     for each in segment:
         if each.failed is not None and each.digests in passing:
-            groups.setdefault(each.digests, []).append(each.failed)
+            groups.setdefault(each.digests, []).extend([each.failed] * each.times)
     z = tarone_z([sum(group) for group in groups.values()], [len(group) for group in groups.values()])
     if z is None or z <= OVERDISPERSED:
         return segment
@@ -284,11 +284,11 @@ def _count(history: Iterable[FirstAttempt], entry_digests: str) -> _Count:
         if each.digests in used_up:
             continue
         if each.failed is None:
-            unknown += 1
+            unknown += each.times
             continue
         changes += not tried
         tried.add(each.digests)
-        clean += 1
+        clean += each.times
         if each.failed:
             used_up |= tried
             tried = set()

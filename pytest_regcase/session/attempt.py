@@ -37,10 +37,12 @@ from pytest_regcase.records.words import InconclusiveReason
 from pytest_regcase.recovery.agent_clock import AgentClock, clock_of, in_agent_time
 from pytest_regcase.recovery.differences import told
 from pytest_regcase.recovery.judge import judge
+from pytest_regcase.recovery.said import said_of
 from pytest_regcase.recovery.stopping import stop_of
 from pytest_regcase.recovery.wire_facts import wire_facts
 from pytest_regcase.session.plan import agent_config
 from pytest_regcase.session.rules_in_force import expected_recovery
+from pytest_regcase.session.separation import own_texts
 from pytest_regcase.session.supply import supplier_spec
 from pytest_regcase.session.unfinished import identity
 from pytest_regcase.session.watch import Budgets, watch
@@ -292,6 +294,9 @@ class _Attempt:
             verdict=judgement.verdict,
             says=judgement.says,
             reason=judgement.reason,
+            said=said_of(observed, own_texts(begun.project, self.folder, placeholders))
+            if begun.plan.kind == "simulation" and judgement.verdict != "inconclusive"
+            else None,
             draw=_draw(facts, self.seed if _uses_seed(config) else None) if begun.plan.kind == "live" else None,
             folder=self._relative_folder(),
         )

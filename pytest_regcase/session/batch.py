@@ -141,6 +141,7 @@ def run_and_save(project: Project, batch: Batch, task: Task, stop: Event) -> Tri
             },
         ),
         predictions=folder.predictions,
+        stop=stop,
     )
 
 

@@ -4,13 +4,15 @@ Runs nothing and decides nothing: whether the claim holds is for the rules to sa
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from pytest_regcase.case_files import LoadedCase, append_record, load_case
 from pytest_regcase.config import Project
 from pytest_regcase.records.case import Fix
+from pytest_regcase.records.session import Transition
 from pytest_regcase.rules.claim_plan import risk_of, shown_risk
+from pytest_regcase.session.life import moment
 from pytest_regcase.session.revision import revision_of
 from pytest_regcase.session.rules_in_force import claim_settings, plan_in_force, rerun_rule
 from pytest_regcase.session.who import who_acts
@@ -46,10 +48,11 @@ def claim_fix(
     Raises:
         FileError: the case is not right as it is.
         UnknownName: it names an agent that is not configured.
-        UsageRefused: nobody can be named as who claims it, or the rule is none that can be decided.
+        UsageRefused: nobody can be named as who claims it, the rule is none that can be decided, or a record of
+            the case is dated later than now.
         LedgerError: the ledger cannot be opened.
     """
-    from pytest_regcase.ledger.store import Ledger
+    from pytest_regcase.session.gate import ledger_for
 
     loaded = load_case(path)
     rule = rerun_rule(project, loaded.case)
@@ -63,17 +66,20 @@ def claim_fix(
         notices += [found.notice] if found.notice is not None else []
     by = by or who_acts(project.root, "who claims the fix")
     notices += _about_earlier(loaded, revision)
-    with Ledger.open(project.ledger_url()) as ledger:
+    at = moment(loaded, at)
+    with ledger_for(project) as ledger:
         fix = Fix(
             number=number,
             revision=revision,
             ledger_id=ledger.ledger_id,
             rows=ledger.row_count(),
-            at=at or datetime.now(UTC).replace(microsecond=0),
+            at=at,
             by=by,
             note=note,
         )
-    append_record(loaded.path, "fix", fix)
+        append_record(loaded.path, "fix", fix)
+        why = f"fix {number} is claimed" + (f": {note}" if note else "")
+        ledger.add_transition(Transition(case_id=loaded.id, at=at, kind="fix", why=why, who=by, evidence=revision))
     return ClaimedFix(loaded.path, loaded.id, fix, need, rule.max_failure_rate, risk, tuple(notices))
 
 

@@ -4,27 +4,29 @@ Reads the ledger, writes nothing, prints nothing. What counts is decided in rule
 in.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation, load_simulations
 from pytest_regcase.config import Project
-from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord
+from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord, Digests
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import LiveRow, SessionRow, SessionSnapshot
 from pytest_regcase.records.words import ScenarioKind
 from pytest_regcase.rules import gate
-from pytest_regcase.rules.flake import FirstAttempt, first_attempts
 from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs, PlannedCheck
 from pytest_regcase.rules.independence import fresh_draws
-from pytest_regcase.rules.lifecycle import in_utc, last_fix
+from pytest_regcase.rules.lifecycle import last_fix
+from pytest_regcase.session.ledger_history import check_histories
 from pytest_regcase.session.plan import agent_name
 from pytest_regcase.session.rules_in_force import claim_settings, gate_policy, rerun_rule
+from pytest_regcase.session.separation import case_separation
 from pytest_regcase.session.unfinished import attempt_digests
 
 if TYPE_CHECKING:  # a process that only plans must not load SQLAlchemy
-    from pytest_regcase.ledger.store import Ledger, LedgerRow
+    from pytest_regcase.ledger.store import Ledger
 
 
 def ledger_for(project: Project) -> "Ledger":
@@ -41,14 +43,12 @@ def ledger_for(project: Project) -> "Ledger":
 def live_rows(
     project: Project, cases: Sequence[LoadedCase], ledger: "Ledger", snapshot: SessionSnapshot
 ) -> dict[str, tuple[LiveRow, ...]]:
-    """Return for each case with a claimed fix its live rows that count, in ledger order; empty where none does.
+    """Return for each case with a claimed fix its live rows that count, oldest first; empty where none does.
 
     A row counts when it has the present digests of case, agent and model and came after the last fix: behind the
     fix's row count in the ledger that the fix names, by date in any other.
     """
-    claimed = [each.id for each in cases if each.case.fix]
-    rows = _by_case(cases, ledger.rows(case_ids=claimed, scenario="live"))
-    since = _live_since_fix(project, cases, rows, ledger, snapshot)
+    since = _live_since_fix(project, cases, ledger, snapshot)
     return {name: each.counting for name, each in since.items()}
 
 
@@ -76,13 +76,10 @@ def decide_session(
     """
     problems = dict(invalid or {})
     known = load_simulations(project) if simulations is None else simulations
-    found = ledger.rows(case_ids=[each.id for each in cases])
     made: dict[AttemptKey, list[AttemptRecord]] = {}
-    for _, record in found:
-        if record.session_id == row.session_id:
-            made.setdefault(record.key, []).append(record)
-    rows = _by_case(cases, found)
-    live = _live_since_fix(project, cases, rows, ledger, snapshot)
+    for _, record in ledger.rows(session_id=row.session_id):
+        made.setdefault(record.key, []).append(record)
+    live = _live_since_fix(project, cases, ledger, snapshot)
     claims = claim_settings(project)
     inputs: list[CaseInputs] = []
     for loaded in cases:
@@ -104,7 +101,8 @@ def decide_session(
                 live_set_aside=since.set_aside,
                 recurred_set_aside=since.recurred_set_aside,
                 fix_is_of_another_ledger=not since.ledger_is_at_hand,
-                first_attempts=_first_attempts(rows[loaded.id], agent_name(loaded, snapshot)),
+                separation=case_separation(project, loaded, known, snapshot, partial(_newest, ledger)),
+                first_attempts=check_histories(ledger, loaded.id, agent_name(loaded, snapshot)),
                 costs_model_calls=loaded.case.passes_through and snapshot.live_new == 0,
             )
         )
@@ -138,62 +136,32 @@ class _SinceFix(NamedTuple):
     """This is the ledger that the fix was claimed on, with at least the rows that it had then."""
 
 
-def _by_case(cases: Sequence[LoadedCase], rows: Sequence["LedgerRow"]) -> dict[str, list["LedgerRow"]]:
-    by_case: dict[str, list[LedgerRow]] = {each.id: [] for each in cases}
-    for row in rows:
-        by_case[row.record.case_id].append(row)
-    return by_case
+def _newest(ledger: "Ledger", key: AttemptKey, digests: Digests) -> Iterator[AttemptRecord]:
+    from pytest_regcase.ledger.lookup import newest
 
-
-def _first_attempts(rows: Sequence["LedgerRow"], agent: str) -> dict[str, tuple[FirstAttempt, ...]]:
-    """The first attempts of every check by that agent, over all sessions; a failed control makes them unknown."""
-    by_scenario: dict[str, list[AttemptRecord]] = {}
-    for _, record in rows:
-        if record.agent == agent and record.scenario != "live":
-            by_scenario.setdefault(record.scenario, []).append(record)
-    control = by_scenario.get("control", [])
-    return {name: first_attempts(made, control=control) for name, made in sorted(by_scenario.items())}
+    return newest(ledger, key.case_id, key.agent, key.scenario, digests)
 
 
 def _live_since_fix(
-    project: Project,
-    cases: Sequence[LoadedCase],
-    rows: Mapping[str, Sequence["LedgerRow"]],
-    ledger: "Ledger",
-    snapshot: SessionSnapshot,
+    project: Project, cases: Sequence[LoadedCase], ledger: "Ledger", snapshot: SessionSnapshot
 ) -> dict[str, _SinceFix]:
-    return {
-        each.id: _since_fix(
-            project, each, [row for row in rows[each.id] if row.record.scenario == "live"], ledger, snapshot
-        )
-        for each in cases
-        if each.case.fix
-    }
+    return {each.id: _since_fix(project, each, ledger, snapshot) for each in cases if each.case.fix}
 
 
-def _since_fix(
-    project: Project,
-    loaded: LoadedCase,
-    rows: Sequence["LedgerRow"],
-    ledger: "Ledger",
-    snapshot: SessionSnapshot,
-) -> _SinceFix:
+def _since_fix(project: Project, loaded: LoadedCase, ledger: "Ledger", snapshot: SessionSnapshot) -> _SinceFix:
+    from pytest_regcase.ledger.lookup import live_attempts, set_aside, since_fix
+
     fix = last_fix(loaded.case)
     assert fix is not None
     name = agent_name(loaded, snapshot)
     plan = AttemptPlan(key=AttemptKey(case_id=loaded.id, agent=name, scenario="live"), kind="live")
     present = attempt_digests(project, loaded, None, plan, snapshot)
-    at_hand = fix.ledger_id == ledger.ledger_id and fix.rows <= ledger.row_count()
+    since = since_fix(ledger, ledger_id=fix.ledger_id, rows=fix.rows, at=fix.at)
+    rows = live_attempts(ledger, loaded.id, name, present, since)
     counting: list[LiveRow] = []
-    set_aside = recurred_set_aside = 0
-    # Freshness is judged over all live rows of the case: an answer seen before the fix is no new draw after it.
-    for (seq, record), fresh in zip(rows, fresh_draws([each.record for each in rows]), strict=True):
-        after = seq > fix.rows if at_hand else in_utc(record.started_at) >= in_utc(fix.at)
-        if not after or record.agent != name:
-            continue
-        if record.digests != present:
-            set_aside += 1
-            recurred_set_aside += record.verdict == "recurred"
+    # Freshness is judged over every row that shares a draw: an answer seen before the fix is no new one after it.
+    for (_, record, after), fresh in zip(rows, fresh_draws([each.record for each in rows]), strict=True):
+        if not after or record.agent != name or record.digests != present:
             continue
         counting.append(
             LiveRow(
@@ -204,7 +172,8 @@ def _since_fix(
                 response_digest=None if record.draw is None else record.draw.response_digest,
             )
         )
-    return _SinceFix(tuple(counting), set_aside, recurred_set_aside, at_hand)
+    others = set_aside(ledger, loaded.id, name, present, since)
+    return _SinceFix(tuple(counting), others.rows, others.recurred, since.at_hand)
 
 
 def _check(

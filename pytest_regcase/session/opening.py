@@ -118,7 +118,7 @@ def open_session(
         _check_upstream(project)
     entries = load_entries(paths)
     cases = [each.loaded for each in entries if each.loaded is not None]
-    digests, notices = _agent_digests(project, {agent or each.case.agent for each in cases})
+    digests, notices = agent_digests(project, {agent or each.case.agent for each in cases})
     session_id = new_session_id()
     snapshot = SessionSnapshot(
         session_id=session_id,
@@ -174,7 +174,12 @@ def new_session_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dt%H%M%S}-{secrets.token_hex(4)}"
 
 
-def _agent_digests(project: Project, names: set[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+def agent_digests(project: Project, names: set[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the revision of each agent of `names` that is configured, and what a person should know of them.
+
+    Raises:
+        UsageRefused: one of an agent's `revision_paths` is not there.
+    """
     digests: dict[str, str] = {}
     notices: list[str] = []
     for name in sorted(names & set(project.config.agents)):

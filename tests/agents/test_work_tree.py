@@ -55,6 +55,15 @@ def test_lays_every_file_in_one_commit(source: Path, work_dir: Path, base: str) 
     assert "ignored/kept.txt" in git(work_dir, "ls-files").splitlines()
 
 
+def test_a_commit_of_the_agents_is_seen_in_a_folder_with_a_colon(source: Path, tmp_path: Path) -> None:
+    work_dir = tmp_path / "12:30" / "work"
+    base = lay(source, work_dir)
+    assert base is not None
+    (work_dir / "calc.py").write_text("new\n")
+    git(work_dir, "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-qam", "mine")
+    assert "+new" in note(work_dir, base).committed_diff
+
+
 def test_equal_files_give_an_equal_commit_whoever_runs_it(
     source: Path, base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,77 @@ def test_an_exception_whose_str_raises(tmp_path: Path, cleanups: Cleanups) -> No
     assert found.error is not None
     assert found.error.type == "Sulky"
     assert "its str() raised RuntimeError" in (found.error.message or "")
+
+
+class _NoName(type):
+    def __getattribute__(cls, name: str) -> Any:
+        if name in ("__module__", "__name__", "__qualname__"):
+            raise RuntimeError(name)
+        return super().__getattribute__(name)
+
+
+class _Nameless(Exception, metaclass=_NoName):
+    pass
+
+
+class _OddChain(Exception):
+    __cause__ = property(lambda _: 1 // 0)
+
+
+class _Refuses(Exception):
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+class _Table(Mapping[str, object]):
+    def __getitem__(self, key: str) -> object:
+        raise ValueError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        raise ValueError
+
+    def __len__(self) -> int:
+        raise ValueError
+
+
+class _Answered(Exception):
+    response = _Table()
+    status = 10**30
+
+
+class _EndsUs(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+@pytest.mark.parametrize("kind", [_Nameless, _OddChain, _Refuses, _Answered, _EndsUs], ids=str.split("a b c d e"))
+def test_whatever_an_exception_does_when_it_is_asked_it_is_no_solution(
+    tmp_path: Path, tree: Path, kind: type[Exception]
+) -> None:
+    ends = pytest.raises(SystemExit) if kind is _EndsUs else nullcontext()
+    with ends, record_trial(tmp_path / "trial", task_id="t", config={"work_dir": tree}):
+        (tree / "calc.py").write_text("half\n")
+        raise kind("x")
+    record = read_record(tmp_path / "trial")
+    assert (record.termination, record.submission, record.agent_failed) == ("error", None, True)
+    assert record.error is not None
+    assert record.error.type == type.__dict__["__name__"].__get__(kind)
+    assert "+half" in (record.partial_patch or "")
+    assert predictions_of(tmp_path / "trial")[0]["status"] == "agent_error"
+
+
+def test_a_huge_chain_is_recorded_and_read_back(tmp_path: Path) -> None:
+    error: Exception | None = None
+    for number in range(9):
+        inner, error = error, ValueError(f"{number} " + "x" * 4_000_000)
+        error.__cause__ = inner
+    with record_trial(tmp_path / "trial", task_id="t"):
+        assert error is not None
+        raise error
+    found = read_one(tmp_path / "trial" / "trial.jsonl")
+    assert found.missing == ()
+    assert found.error is not None
+    assert [(each.message or "")[:2].strip() for each in found.error.chain] == [str(n) for n in range(8, -1, -1)]
 
 
 def test_a_cleanup_that_raises_stops_no_other(tmp_path: Path, cleanups: Cleanups) -> None:

@@ -43,6 +43,16 @@ def test_it_holds_changed_new_deleted_and_binary_files_and_applies(tree: Path, t
     assert (fresh / "run.sh").stat().st_mode & 0o100
 
 
+@pytest.mark.parametrize("name", ["12:30:00", 'q"u\\o', "two\nlines", "ünï 日本"])
+def test_a_folder_of_any_name(tree: Path, tmp_path: Path, name: str) -> None:
+    named = tmp_path / name / "tree"
+    named.parent.mkdir()
+    tree.rename(named)
+    noted = note_work_tree(named)
+    (named / "calc.py").write_text("new\n")
+    assert "+new" in read_patch(noted)
+
+
 def test_nothing_changed_is_an_empty_patch(tree: Path) -> None:
     assert read_patch(note_work_tree(tree)) == ""
 

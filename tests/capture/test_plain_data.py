@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_regcase.capture.plain_data import CUT_MARK, TEXT_LIMIT, as_text, plain
+from pytest_regcase.importers.reading import LINE_LIMIT_BYTES
 from pytest_regcase.records.trial import ToolCall
 
 
@@ -123,6 +124,41 @@ def test_what_doubles_at_each_level_ends() -> None:
 def test_a_huge_text_is_cut_and_says_so() -> None:
     found = plain("x" * (TEXT_LIMIT + 1))
     assert found == "x" * TEXT_LIMIT + CUT_MARK
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"patch": "\x01" * TEXT_LIMIT, "text": "\x02" * TEXT_LIMIT, "by": "agent"},
+        {"patch": "x", "calls": ["\U0001f600" * 2_000_000] * 6, "by": "agent"},
+        {"patch": "x", "by": "agent", "numbers": list(range(400_000))},
+        {"patch": "x", "by": "agent", "table": dict.fromkeys(range(400_000), 1)},
+    ],
+    ids=["control-characters", "wide-characters", "long-list", "wide-table"],
+)
+def test_a_whole_record_fits_a_line_and_what_comes_first_is_whole(record: dict[str, Any]) -> None:
+    found = plain(record)
+    assert found["patch"] == record["patch"]
+    assert found["by"] == "agent"
+    line = json.dumps(found, ensure_ascii=False)
+    assert len(line.encode()) < LINE_LIMIT_BYTES
+    assert CUT_MARK in line or "too large to be recorded" in line
+
+
+class _NoName(type):
+    def __getattribute__(cls, name: str) -> Any:
+        if name in ("__module__", "__name__", "__qualname__"):
+            raise RuntimeError(name)
+        return super().__getattribute__(name)
+
+
+class _Nameless(metaclass=_NoName):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def test_a_class_that_does_not_say_its_name() -> None:
+    assert plain([_Nameless, _Nameless()]) == ["_Nameless", "<_Nameless: its str() raised RuntimeError>"]
 
 
 @given(

@@ -3,8 +3,10 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -203,6 +205,15 @@ def test_an_agent_sees_the_base_commit_and_nothing_later(folder: Path, task: Tas
     assert run_trial(folder, task=task, agent=looks).error is None
 
 
+def test_a_repository_whose_path_has_a_colon_and_a_quote(tmp_path: Path, task: Task) -> None:
+    named = tmp_path / 'at 12:30 "x"'
+    git(tmp_path, "clone", "--quiet", str(task.repo), str(named))
+    folder = tmp_path / "run:1" / "trial"
+    record = run_trial(folder, task=task.model_copy(update={"repo": str(named)}), agent=edits)
+    assert record.submission is not None
+    assert "+half" in (record.submission.patch or "")
+
+
 def test_a_task_without_a_repository_starts_from_nothing(folder: Path) -> None:
     record = run_trial(folder, task=Task(id="new", text="Write it."), agent=edits)
     assert record.submission is not None
@@ -222,6 +233,50 @@ def test_an_agent_may_be_a_coroutine(folder: Path) -> None:
         trial.step("assistant", "later")
 
     assert run_trial(folder, task=Task(id="t"), agent=agent).replies == 1
+
+
+def test_an_agent_that_yields_is_run_to_its_end(tmp_path: Path) -> None:
+    def agent(trial: Recorder) -> Iterator[int]:
+        yield trial.step("assistant", "one")
+        yield trial.step("assistant", "two")
+
+    async def later(trial: Recorder) -> AsyncIterator[int]:
+        yield trial.step("assistant", "one")
+        await asyncio.sleep(0)
+        raise ConnectionError("lost")
+
+    assert run_trial(tmp_path / "one", task=Task(id="t"), agent=agent).replies == 2
+    record = run_trial(tmp_path / "two", task=Task(id="t"), agent=later)
+    assert (record.replies, record.agent_failed) == (1, True)
+
+
+def test_a_stop_from_another_thread_ends_a_command_at_once(folder: Path, task: Task, repository: Path) -> None:
+    stop = Event()
+    # The command itself says when it is under way.
+    code = "import pathlib, time; pathlib.Path('../out/begun').touch(); time.sleep(600)"
+    waits = TaskStep(id="tests", type="run_code", needs=("patch",), command=(sys.executable, "-c", code))
+
+    def watch() -> None:
+        while not (folder / "out" / "begun").exists():
+            time.sleep(0.02)
+        stop.set()
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_trial(folder, task=task.model_copy(update=steps(waits)), agent=edits, stop=stop)
+    watcher.join()
+    assert_put_away(folder, repository)
+    record = read_record(folder)
+    assert (record.termination, record.agent_failed) == ("cancelled", True)
+    assert predictions_of(folder)[0]["model_patch"] is None
+
+
+def test_a_stop_before_a_step_starts_none(folder: Path, task: Task) -> None:
+    stop = Event()
+    with pytest.raises(KeyboardInterrupt):
+        run_trial(folder, task=task, agent=lambda _: stop.set(), stop=stop)
+    assert read_record(folder).task_steps["capture_patch"] == "failed"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

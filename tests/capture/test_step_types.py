@@ -1,5 +1,6 @@
 """Every type of step on its own path: one that scores the agent's work and is no grader is found."""
 
+import os
 import shutil
 import sys
 import tarfile
@@ -155,8 +156,19 @@ def test_a_command_gets_its_places_and_its_words_are_kept(trial: Recorder, work:
 def test_a_command_that_fails_says_its_last_words(trial: Recorder, work: Path) -> None:
     with pytest.raises(StepFailed, match=r"ended with 3\.\nno such option"):
         run(trial, "run_code", command=(sys.executable, "-c", "print('no such option'); exit(3)"))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StepFailed, match="no-such-program-anywhere"):
         run(trial, "run_code", command=("no-such-program-anywhere",))
+    with pytest.raises(StepFailed, match="ended with -9"):
+        run(trial, "run_code", command=("sh", "-c", "kill -9 $$"))
+
+
+def test_what_a_command_leaves_running_is_ended(trial: Recorder, work: Path) -> None:
+    program = "import os, subprocess as s; print(s.Popen(['sleep', '600'], start_new_session=True).pid)"
+    run(trial, "run_code", command=(sys.executable, "-c", program))
+    pid = int((trial.folder / "artifacts" / "run_code.txt").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert [each.name for each in (trial.folder / "artifacts").iterdir()] == ["run_code.txt"]
 
 
 def test_a_command_that_takes_too_long_is_ended(

@@ -105,3 +105,14 @@ def test_what_is_no_record(tmp_path: Path, content: str | None, says: str) -> No
     with pytest.raises(UsageRefused, match=says) as caught:
         read_record(tmp_path)
     assert caught.value.slug == "no-trial"
+
+
+def test_an_error_that_cannot_be_read_is_one_all_the_same(tmp_path: Path) -> None:
+    lines = [
+        {"kind": "trial", "schema": 1, "task_id": "t"},
+        {"kind": "error", "type": "SomeError", "raised_by": "somebody of a later version"},
+        {"kind": "submission", "patch": "diff", "by": "agent"},
+        {"kind": "end", "termination": "error", "outcome": "undetermined"},
+    ]
+    (tmp_path / "trial.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    assert read_record(tmp_path).agent_failed

@@ -1,13 +1,17 @@
 import json
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_regcase.cli import main
+from pytest_regcase.session.amend import amend_case
+from pytest_regcase.session.fix import claim_fix
 from tests.session.attempt_project import make_project
+from tests.session.case_life import ID, make_life_project
 
 KEY = "sk-" + "a1B2" * 8
 
@@ -121,8 +125,9 @@ def test_what_a_real_supplier_will_call_is_not_known(project: Path, capsys: pyte
 
 def test_a_case_on_one_screen(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys)
-    assert text.splitlines()[:9] == [
+    assert text.splitlines()[:10] == [
         "calc-step-3: no reply at step 3",
+        "  state     open",
         "  symptom   the model answered step 2, then no reply at step 3 is recorded",
         "  event     sweep-9/trial-4",
         "  failed at step 3",
@@ -133,7 +138,8 @@ def test_a_case_on_one_screen(project: Path, capsys: pytest.CaptureFixture[str])
         "            auth-rejected-v1, hidden-rejection-v1",
     ]
     assert "  owner     eval-harness-oncall\n" in text
-    assert text.endswith("  state     not read, since it takes the ledger\n")
+    assert text.endswith("  next      read the server's own logs\n")
+    assert not (project / ".regcase").exists()
     assert len(text.splitlines()) <= 24
     assert not (project / ".regcase").exists()
 
@@ -184,3 +190,20 @@ def test_a_transcript_that_is_not_what_was_recorded_is_refused(
     monkeypatch.chdir(tmp_path)
     assert main(["show", name, "--calls"]) == 2
     assert "is not what was recorded" in capsys.readouterr().err
+
+
+def test_a_claimed_fix_is_shown_with_its_count_and_amendments_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    life = make_life_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    amend_case(life.project, life.path, why="w", by="mina", fields=["expected_recovery.max_retries=2"])
+    claim_fix(life.project, life.path, by="mina")
+    life.live("clean", started_at=datetime.now(UTC))
+    assert main(["show", ID]) == 0
+    text = capsys.readouterr().out
+    assert "  state     verifying: 1 of 2 clean live runs of fix 1\n" in text
+    assert f"  amended   1 time: regcase history {ID}\n" in text
+    monkeypatch.setenv("REGCASE_LEDGER", "not-there.sqlite3")
+    assert main(["show", ID]) == 0
+    assert "  state     verifying by its file (there is no ledger here," in capsys.readouterr().out

@@ -23,13 +23,6 @@ from tests.importers.said import documents
 from tests.importers.zips import STORED, Member, read_members, write_zip
 
 TIMES: Final = int(os.environ.get("REGCASE_FUZZ", "1"))
-QUICK: Final = settings(
-    deadline=None,
-    derandomize=TIMES == 1,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-
 ODD: Final[Sequence[Any]] = (
     *(None, True, False, 0, 1, -1, 2**63, 10**30, 0.5, 1e308, float("nan"), float("inf")),
     *(
@@ -70,24 +63,24 @@ Change = Callable[[Any], bytes]
 ValueChange = tuple[int, int, str, Any]
 
 
-def check_changed_samples(reader: Importer, source: Path, scratch: Path) -> None:
-    """Change a source again and again, and read it each time.
+def check_changed_samples(reader: Importer, sample: Path, source: Path, scratch: Path) -> None:
+    """Change a copy of a sample again and again, and read `source`, which is it or lies below it, each time.
 
     Raises:
         Exception: whatever the importer raises besides `ImportRefused`.
     """
-    changing = scratch / source.name
+    changing = scratch / sample.name
     files = [changing]
-    if source.is_dir():
-        shutil.copytree(source, changing, dirs_exist_ok=True)
+    if sample.is_dir():
+        shutil.copytree(sample, changing, dirs_exist_ok=True)
         files = sorted(each for each in changing.rglob("*") if each.is_file())
     else:
-        shutil.copyfile(source, changing)
-    examples = max(3, 12 // len(files)) * TIMES
+        shutil.copyfile(sample, changing)
+    examples = max(3, 16 // len(files)) * TIMES
     for file in files:
         untouched = file.read_bytes()
-        for changes, change in _kinds(file, scratch):
-            _check(reader, changing, file, changes, change, examples)
+        for changes, change in list(_kinds(file, scratch)):
+            _check(reader, changing / source.relative_to(sample), file, changes, change, examples)
         file.write_bytes(untouched)
 
 
@@ -115,8 +108,13 @@ def read_everything(reader: Importer, path: Path) -> None:
 
 
 def _check(reader: Importer, source: Path, file: Path, changes: Any, change: Change, examples: int) -> None:
-    @QUICK
-    @settings(max_examples=examples)
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=TIMES == 1,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
     @given(changes)
     def check(drawn: Any) -> None:
         file.write_bytes(change(drawn))

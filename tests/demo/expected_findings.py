@@ -1,7 +1,8 @@
 """Which findings each behaviour breaks under each simulation, and why: the exact sets.
 
-Expected of a case with a work tree that was changed before the fault, a retry budget of 3 (0 under auth), an agent
-deadline above the case's `stop_within_seconds`, and time for more than three tries of `retry-for-ever` before it.
+Expected of a case that asks for every expectation that is judged on one attempt, with a work tree that was changed
+before the fault, a retry budget of 3 (0 under auth), an agent deadline above the case's `stop_within_seconds`, and
+time for more than three tries of `retry-for-ever` before it.
 The good agent breaks nothing anywhere. Faults that the demo's agents cannot tell from one of these (429, 503, or
 reset) are left to agents that can.
 """
@@ -20,6 +21,8 @@ HEALS = "heals-after-two-timeouts-v1"
 ENGINE_DEAD = "engine-dead-v1"
 BASIC = (NO_ANSWER, KILLED, SERVER_ERROR, REJECTED, EMPTY)
 SIMULATIONS = (*BASIC, MID_STREAM, HEALS, ENGINE_DEAD)
+FEW = (NO_ANSWER, REJECTED, EMPTY, HEALS)
+"""For a behaviour that does the same whatever way its supplier went: repeated, not repeated, no error, healed."""
 
 
 class Expected(NamedTuple):
@@ -29,8 +32,8 @@ class Expected(NamedTuple):
     why: str
 
 
-def _everywhere(why: str, *broken: Expectation) -> dict[str, Expected]:
-    return {simulation: Expected(frozenset(broken), why) for simulation in SIMULATIONS}
+def _everywhere(why: str, *broken: Expectation, simulations: tuple[str, ...] = SIMULATIONS) -> dict[str, Expected]:
+    return {simulation: Expected(frozenset(broken), why) for simulation in simulations}
 
 
 UNHARMED = Expected(
@@ -91,6 +94,41 @@ EXPECTED: dict[str, dict[str, Expected]] = {
                 " is not observable as neither logging nor marking",
             ),
         ),
+    },
+    "retry-too-often": {
+        **_everywhere(
+            "asks eight times more where three are allowed, and none after a refused key; all else is in order",
+            "max_retries",
+            simulations=FEW,
+        ),
+        HEALS: UNHARMED,
+    },
+    "accept-empty-answer": {
+        **_everywhere(
+            "an empty answer is all that it handles in another way than the good agent", simulations=FEW
+        ),
+        EMPTY: Expected(
+            frozenset({"log_failure", "no_fabricated_output", "no_partial_submission", "mark_failure"}),
+            "the empty answer is taken for the end, and the half patch handed in as finished; no word of it",
+        ),
+    },
+    "commit-partial": {
+        **_everywhere("the half patch is left in a commit", "no_partial_submission", simulations=FEW),
+        HEALS: UNHARMED,
+    },
+    "lose-partial": {
+        **_everywhere(
+            "the half patch is gone from the tree, and nowhere else", "keep_partial_patch", simulations=FEW
+        ),
+        HEALS: UNHARMED,
+    },
+    "repeat-side-effects": {
+        **_everywhere(
+            "the last command runs once more before each retry",
+            "no_repeated_side_effect",
+            simulations=FEW,
+        ),
+        **dict.fromkeys((REJECTED, EMPTY), Expected(frozenset(), "it does not ask again, so nothing is repeated")),
     },
 }
 """By behaviour (``good`` is the demo agent itself), then by simulation."""

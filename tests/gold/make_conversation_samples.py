@@ -116,36 +116,45 @@ def make_openai_agents() -> None:
 
 
 def make_openhands_v1() -> None:
-    """Run a conversation whose second model call raises: its events as lines, and its persistence folder."""
+    """Run a conversation whose second model call raises (its events as lines and as a folder); one that ends."""
     sdk: Any = import_module("openhands.sdk")
     llm: Any = import_module("openhands.sdk.llm")
     raised: Any = import_module("openhands.sdk.llm.exceptions").LLMRateLimitError
     scripted: Any = import_module("openhands.sdk.testing").TestLLM
-    think = llm.MessageToolCall(
-        id="call_1", name="think", arguments='{"thought": "It subtracts."}', origin="completion"
-    )
-    reply = llm.Message(role="assistant", content=[llm.TextContent(text="Look first.")], tool_calls=[think])
-    lines: list[str] = []
-    with tempfile.TemporaryDirectory() as scratch:
-        conversation = sdk.Conversation(
-            agent=sdk.Agent(llm=scripted.from_messages([reply, raised("429 too many requests")]), tools=[]),
-            workspace=f"{scratch}/work",
-            persistence_dir=f"{scratch}/kept",
-            visualizer=None,
-            callbacks=[lambda event: lines.append(event.model_dump_json(exclude_none=True))],
-        )
-        conversation.send_message(TASK)
-        with contextlib.suppress(Exception):
-            conversation.run()
-        folder = GOLD / "openhands-v1"
-        (folder / "persisted" / "events").mkdir(parents=True, exist_ok=True)
-        (folder / "call_failed.jsonl").write_text(
-            "".join(json.dumps(shortened(json.loads(each))) + "\n" for each in lines)
-        )
-        (kept,) = Path(scratch, "kept").iterdir()
-        for path in kept.rglob("*.json"):
-            content = json.loads(path.read_text().replace(scratch, "/opt/agent"))
-            (folder / "persisted" / path.relative_to(kept)).write_text(json.dumps(shortened(content)) + "\n")
+    folder = GOLD / "openhands-v1"
+
+    def reply(words: str, name: str, **arguments: str) -> Any:
+        call = llm.MessageToolCall(id="call_1", name=name, arguments=json.dumps(arguments), origin="completion")
+        return llm.Message(role="assistant", content=[llm.TextContent(text=words)], tool_calls=[call])
+
+    def run(name: str, *replies: Any, kept_as: str | None = None) -> None:
+        lines: list[str] = []
+        with tempfile.TemporaryDirectory() as scratch:
+            conversation = sdk.Conversation(
+                agent=sdk.Agent(llm=scripted.from_messages(list(replies)), tools=[]),
+                workspace=f"{scratch}/work",
+                persistence_dir=f"{scratch}/kept",
+                visualizer=None,
+                callbacks=[lambda event: lines.append(event.model_dump_json(exclude_none=True))],
+            )
+            conversation.send_message(TASK)
+            with contextlib.suppress(Exception):
+                conversation.run()
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{name}.jsonl").write_text(
+                "".join(json.dumps(shortened(json.loads(each))) + "\n" for each in lines)
+            )
+            if kept_as is None:
+                return
+            (kept,) = Path(scratch, "kept").iterdir()
+            (folder / kept_as / "events").mkdir(parents=True, exist_ok=True)
+            for path in kept.rglob("*.json"):
+                content = json.loads(path.read_text().replace(scratch, "/opt/agent"))
+                (folder / kept_as / path.relative_to(kept)).write_text(json.dumps(shortened(content)) + "\n")
+
+    looked = reply("Look first.", "think", thought="It subtracts.")
+    run("call_failed", looked, raised("429 too many requests"), kept_as="persisted")
+    run("finished", reply("It subtracts.", "finish", message="It subtracts."))
 
 
 def shortened(event: dict[str, Any]) -> dict[str, Any]:

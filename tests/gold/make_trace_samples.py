@@ -205,7 +205,7 @@ def make_otlp() -> None:
 
 
 def make_langsmith() -> None:
-    """A trace that fails in its second call after a retry, with feedback; and one whose last call never ended."""
+    """A trace that fails in its second call after a retry, with feedback; one that never ended; one that did."""
     library: Any = import_module("langsmith.run_trees")
     mock: Any = import_module("unittest.mock")
     error = failure()
@@ -269,6 +269,10 @@ def make_langsmith() -> None:
     run(tree, "ChatReplay", "llm", first, reply)
     run(tree, "ChatReplay", "llm", second, None)
     write("langsmith/pending.jsonl", "\n".join(map(json.dumps, dumped(tree))))
+    tree = start()
+    run(tree, "ChatReplay", "llm", first, reply)
+    tree.end(outputs={"output": "I look at the file."})
+    write("langsmith/finished.jsonl", "\n".join(map(json.dumps, dumped(tree))))
 
 
 def write(name: str, content: str) -> None:

@@ -1,7 +1,7 @@
 """The real and generated trials beside a developer's checkout: each says what it must be read as, or be refused.
 
-`expected.toml` names every trial there; its values were worked out by hand from the raw files. A key that it leaves
-out must be absent. Sources whose name tells the fault are copied to a neutral one first.
+`expected.toml` names every trial there; its values were worked out by hand from the raw files. A key that it
+leaves out must be absent. Sources whose name tells the fault are copied to a neutral one first.
 """
 
 import shutil
@@ -21,6 +21,7 @@ with (HERE / "expected.toml").open("rb") as file:
     EXPECTED = tomllib.load(file)
 TRIALS: list[dict[str, Any]] = EXPECTED.get("trial", [])
 NOT_RECOGNISED: list[dict[str, Any]] = EXPECTED.get("not_recognised", [])
+LISTED = ("task_id", "attempt", "termination", "outcome", "error_type")
 FACTS = ("task_id", "attempt", "failing_step", "termination", "outcome", "format")
 
 
@@ -73,7 +74,9 @@ def test_each_trial_is_read_as_what_it_is(row: dict[str, Any], shared_trials: Pa
                 raise
             found = find_trials(path)
             (ref,) = [each for each in found.refs if key is None or each.key == key]
-            shown = {name: getattr(ref, name) for name in ("task_id", "attempt", "termination", "outcome", "error_type")}
+            shown = {
+                name: getattr(ref, name) for name in ("task_id", "attempt", "termination", "outcome", "error_type")
+            }
             wanted_of_ref = {name: value for name, value in wanted(row).items() if name in shown}
             assert {name: value for name, value in shown.items() if value is not None} == wanted_of_ref
         else:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_regcase.importers.reading import moment
-from tests.importers.zips import read_members
+from pytest_regcase.importers.zip_members import ZipMembers
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _IN_WORDS = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -43,7 +43,10 @@ def source_text(path: Path) -> str:
         files = [each for each in sorted(path.rglob("*")) if each.is_file()]
         return "\n".join(f"{each.relative_to(path.parent).as_posix()}\n{source_text(each)}" for each in files)
     content = path.read_bytes()
-    contents = [each for _, each in read_members(path)] if content.startswith(b"PK") else [content]
+    contents = [content]
+    if content.startswith(b"PK"):
+        with ZipMembers(path) as archive:
+            contents = [archive.read(name) for name in archive.names]
     said = [path.name]
     for each in contents:
         raw = each.decode("utf-8", "replace")
@@ -57,9 +60,12 @@ def source_text(path: Path) -> str:
     return "\n".join(said)
 
 
-def times_in(said: str) -> set[datetime]:
-    """Return each point in time in what a source says: ISO texts with an offset, and seconds, ms or ns since 1970."""
-    found = {moment(each) for each in _IN_WORDS.findall(said)}
+def times_in(said: str, *, bare_times_are_utc: bool = False) -> set[datetime]:
+    """Return each point in time that a source names: in ISO with an offset, or in s, ms or ns since 1970."""
+    words = _IN_WORDS.findall(said)
+    found = {moment(each) for each in words}
+    if bare_times_are_utc:
+        found |= {moment(f"{each}+00:00") for each in words}
     for line in said.splitlines():
         if _NUMBER.fullmatch(line):
             found |= {moment(float(line) / unit) for unit in (1, 1000, 10**9)}

@@ -90,6 +90,25 @@ def test_the_joined_trial_says_where_each_part_is_from() -> None:
     assert "swe-bench record of the same task id" in whole.missing[-1]
 
 
+def test_only_what_a_record_adds_is_said_to_be_its() -> None:
+    mine = trial(submission=Submission(patch="diff"), model="m", labels=("a",), missing=("x",))
+    silent = trial(
+        format="predictions",
+        submission=Submission(patch="diff"),
+        model="m",
+        labels=("a",),
+        missing=("predictions hold no steps",),
+        source_digests={"preds": "sha256:1"},
+    )
+    assert joined_trial(mine, [silent]) == mine
+    whole = joined_trial(mine, [silent, trial(format="report", outcome="failed", run_id="r", missing=("y",))])
+    assert whole.missing == (
+        "x",
+        "y",
+        "outcome, run id in this record alone: joined from the report record of the same task id",
+    )
+
+
 def test_a_trajectory_keeps_what_it_holds_itself() -> None:
     trajectory = trial(run_id="mine", submission=Submission(text="x"), outcome="failed", outcome_from="log")
     whole = joined_trial(trajectory, [trial(run_id="other"), trial(run_id="third", model="m")])

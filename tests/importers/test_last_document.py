@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from pytest_regcase.errors import ImportRefused
+from pytest_regcase.importers import last_document
 from pytest_regcase.importers.last_document import LastDocument
+from pytest_regcase.importers.reading import Parsed, parse_json
 
 
 def test_it_is_parsed_again_only_when_it_changed(tmp_path: Path) -> None:
@@ -23,6 +25,22 @@ def test_it_is_parsed_again_only_when_it_changed(tmp_path: Path) -> None:
     other = tmp_path / "y"
     other.write_text("[12]")
     assert document.read(other) is not document.read(path)
+
+
+def test_the_last_one_is_let_go_before_the_next_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = LastDocument()
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("[1]")
+    document.read(tmp_path / "a")
+    held: list[object] = []
+
+    def parse(content: bytes) -> Parsed:
+        held.append(document._parsed.value)
+        return parse_json(content)
+
+    monkeypatch.setattr(last_document, "parse_json", parse)
+    document.read(tmp_path / "b")
+    assert held == [None]
 
 
 @pytest.mark.parametrize(("content", "slug"), [("[1", "corrupt"), (None, "unreadable")])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_regcase.errors import ImportRefused
-from pytest_regcase.importers import openhands
+from pytest_regcase.importers import openhands, reading
 from pytest_regcase.importers.openhands_history import error_of
 from pytest_regcase.importers.reading import Parsed, parse_json
 from pytest_regcase.importers.source import find_trials, read_one
@@ -38,6 +38,18 @@ def test_each_line_is_a_trial_and_a_rerun_keeps_a_key_of_its_own() -> None:
         ("calc-3#line-4", "finished", "failed", None, None),
         ("calc-4", "finished", "undetermined", None, "no-sign-of-failure"),
     ]
+
+
+def test_a_line_that_is_too_long_is_listed_as_lost(
+    tmp_path: Path, records: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, records[0], {**records[1], "more": "x" * 60_000}, records[2])
+    monkeypatch.setattr(reading, "LINE_LIMIT_BYTES", 50_000)
+    found = find_trials(path)
+    assert [(ref.key, ref.refusal) for ref in found.refs][1] == ("line-2", "corrupt")
+    assert len(found.refs) == 3
+    with pytest.raises(ImportRefused, match="line 2 is lost: it is longer than"):
+        read_one(path, key="line-2")
 
 
 def test_a_limit_of_its_own_keeps_its_partial_patch() -> None:

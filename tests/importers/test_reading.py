@@ -123,7 +123,7 @@ def test_a_line_over_the_limit_is_lost_and_the_others_are_not(
     monkeypatch.setattr(reading, "LINE_LIMIT_BYTES", 10)
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"one\n" + b"x" * 35 + b"\nthree\r\nhalf")
-    assert list(read_lines(path)) == [(1, b"one", True), (2, b"", True), (3, b"three", True), (4, b"half", False)]
+    assert list(read_lines(path)) == [(1, b"one", True), (2, None, True), (3, b"three", True), (4, b"half", False)]
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_regcase.errors import ImportRefused
+from pytest_regcase.importers import reading
 from pytest_regcase.importers.collection import collect
 from pytest_regcase.importers.source import find_trials, read_one, read_output
 from pytest_regcase.records.trial import Trial
@@ -120,6 +121,12 @@ def test_a_line_that_cannot_be_used_is_said_with_its_number(tmp_path: Path, line
     trial = read(tmp_path, {"kind": "step", "step": 0, "role": "user", "text": "before"}, line)
     assert any("line 3" in sentence and says in sentence for sentence in trial.missing)
     assert trial.steps[0].text == "before"
+
+
+def test_a_line_that_is_too_long_is_said_with_its_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LINE_LIMIT_BYTES", 2_000)
+    step = {"kind": "step", "step": 1, "role": "assistant", "text": "x" * 3_000}
+    assert f"line 2 is left out: {reading.TOO_LONG}" in read(tmp_path, step).missing
 
 
 def test_many_bad_lines_are_counted_not_listed(tmp_path: Path) -> None:

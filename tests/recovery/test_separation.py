@@ -177,7 +177,7 @@ class TestRecordedRuns:
 
     def test_the_plain_loop_tells_all_apart_by_what_it_prints(self, recorded: Recorded) -> None:
         separation = self.matrix(recorded, "openai-sdk")
-        assert len(separation.simulations) == 10
+        assert len(separation.simulations) == 9
         assert {*told(separation).values()} == {"message"}
         assert "stderr" in separation.counted
         assert separation.by_artefact < len(separation.pairs)

@@ -158,7 +158,7 @@ def test_a_bounded_claim_says_so_and_a_closed_case_says_nothing() -> None:
     clean: list[AttemptVerdict] = ["clean"] * 29
     bounded = of(case_inputs(a_case(fix=(a_fix(),), baseline=BASELINE), live=live(*clean)))
     assert "BOUNDED: failure rate below 10 %, upper bound 0.0982" in flat(bounded)
-    assert "Next" not in bounded
+    assert section(bounded, "Next")[1:] == ["  - trial-37: the rerun rule is met:", "      regcase close trial-37"]
     closed = a_case(fix=(a_fix(),), closed=[{"at": a_fix().at, "by": "x", "revision": "r", "numbers": {}}])
     assert "Claimed fixes" not in of(case_inputs(closed, live=live(*clean)))
 
@@ -254,6 +254,14 @@ def test_many_missing_runs_are_counted() -> None:
     rows = live("clean", first=9)
     text = flat(of(case_inputs(a_case(fix=(a_fix(),)), live=rows)))
     assert "run 1, 2, 3, 4, 5 and 3 more" in text
+
+
+def test_a_claim_that_is_settled_asks_for_its_close() -> None:
+    clean: list[AttemptVerdict] = ["clean"] * 29
+    met = of(case_inputs(a_case(fix=(a_fix(),)), live=live(*clean)))
+    assert "trial-37: the rerun rule is met: regcase close trial-37" in flat(section(met, "Next"))
+    short = of(case_inputs(a_case(fix=(a_fix(),)), live=live(*clean[1:])))
+    assert "regcase close" not in flat(short)
 
 
 def test_an_empty_count_has_no_bound() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.decision import BrokenFinding, ScenarioResult
+from pytest_regcase.records.words import EXPECTATIONS, OPTIONAL_EXPECTATIONS
 from pytest_regcase.rules.gate_checks import SAYS_BROKEN, SAYS_WHY, TRY_MISSING, check_scenario
 from pytest_regcase.rules.gate_inputs import PlannedCheck
 from pytest_regcase.rules.policies import policy_for
@@ -103,6 +104,7 @@ def test_a_control_without_a_reason_ended_before_it_got_there() -> None:
 
 def test_what_broke_stands_in_the_order_of_expectations_and_codes_each_once() -> None:
     first = (
+        a_finding("no_repeated_side_effect", "broken"),
         a_finding("mark_failure", "broken", code="unmarked"),
         a_finding("max_retries", "broken", code="B"),
         a_finding("max_retries", "broken"),
@@ -116,12 +118,16 @@ def test_what_broke_stands_in_the_order_of_expectations_and_codes_each_once() ->
         BrokenFinding(expectation="max_retries", code="A", says="it kept asking beyond its retry budget"),
         BrokenFinding(expectation="max_retries", code="B", says="it kept asking beyond its retry budget"),
         BrokenFinding(expectation="mark_failure", code="unmarked", says="the result was not marked as a failure"),
+        BrokenFinding(
+            expectation="no_repeated_side_effect", says="it did again what it had done before the fault"
+        ),
     )
 
 
 def test_every_word_has_a_sentence() -> None:
     assert len(set(SAYS_WHY.values())) == len(SAYS_WHY) == 8
-    assert len(set(SAYS_BROKEN.values())) == len(SAYS_BROKEN) == 7
+    assert set(SAYS_BROKEN) == {*EXPECTATIONS, *OPTIONAL_EXPECTATIONS}
+    assert len(set(SAYS_BROKEN.values())) == len(SAYS_BROKEN)
 
 
 @pytest.mark.parametrize(

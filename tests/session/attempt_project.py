@@ -21,7 +21,10 @@ output = "{{out_dir}}"
 deadline_seconds = {deadline}
 cap_seconds = 60
 revision_paths = ["pyproject.toml"]
-env = {{ OPENAI_BASE_URL = "{{openai_base_url}}", OPENAI_API_KEY = "{{api_key}}" }}
+env.OPENAI_BASE_URL = "{{openai_base_url}}"
+env.OPENAI_API_KEY = "{{api_key}}"
+env.ANTHROPIC_BASE_URL = "{{anthropic_base_url}}"
+env.ANTHROPIC_API_KEY = "{{api_key}}"
 """
 CASE = """
 schema = 1
@@ -43,6 +46,7 @@ id = "all"
 simulations = {simulations}
 [expected_recovery]
 stop_within_seconds = {stop}
+{expected}
 [handover]
 owner = "eval-harness-oncall"
 next_decision = "read the server's own logs"
@@ -97,8 +101,13 @@ def make_project(
     work_tree: bool = True,
     tool: str = "bash",
     simulations: Sequence[str] = SIMULATIONS,
+    expected: str = "",
+    places: str = "",
 ) -> AttemptProject:
-    """Write the project and load it; `command` is without ``--task`` and ``--out``."""
+    """Write the project and load it; `command` is without ``--task`` and ``--out``.
+
+    `expected` are further lines of the expected recovery, `places` of the agent's configuration.
+    """
     recorded = root / "cases" / "calc-step-3" / "recorded"
     recorded.mkdir(parents=True)
     if work_tree:
@@ -123,10 +132,13 @@ def make_project(
             work_tree='work_tree = "recorded/work_tree"' if work_tree else "",
             simulations=json.dumps(simulations),
             stop=stop_within_seconds,
+            expected=expected,
         )
     )
     whole = [*command, "--task", "{task_file}", "--out", "{out_dir}"]
-    (root / "pyproject.toml").write_text(PYPROJECT.format(command=json.dumps(whole), deadline=deadline_seconds))
+    (root / "pyproject.toml").write_text(
+        PYPROJECT.format(command=json.dumps(whole), deadline=deadline_seconds) + places
+    )
     seal_case(case_path)
     return AttemptProject(
         project=load_project(root),

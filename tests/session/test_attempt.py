@@ -70,6 +70,7 @@ def test_the_agents_environment_holds_nothing_beyond_the_allow_list(
     record = made.run("control")
     seen = json.loads(made.file_of(record, "out/environment.json"))
     allowed = {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV", "NO_PROXY", "no_proxy"}
+    allowed |= {"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"}
     allowed |= {"OPENAI_BASE_URL", "OPENAI_API_KEY", "PYTHONPATH", "LD_LIBRARY_PATH", "GIT_CEILING_DIRECTORIES"}
     assert {name for name in seen if name not in allowed and not name.startswith("LC_")} == set()
     assert seen["OPENAI_API_KEY"].startswith("sk-regcase-")

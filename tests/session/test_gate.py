@@ -142,13 +142,13 @@ class TestLiveRows:
         bench.append_live(case, 1)
         assert live_rows(bench.project, [case], bench.ledger, bench.snapshot) == {}
 
-    def test_rows_since_the_fix_count_in_ledger_order(self, bench: Bench) -> None:
+    def test_rows_since_the_fix_count_in_the_order_of_time_and_run(self, bench: Bench) -> None:
         before = bench.loaded(a_case())
         bench.append_live(before, 1, "recurred", session_id="before")
         case = bench.claimed()
         bench.append_live(case, 2)
         bench.append_live(case, 1, "inconclusive")
-        assert [(row.run, row.verdict) for row in bench.rows(case)] == [(2, "clean"), (1, "inconclusive")]
+        assert [(row.run, row.verdict) for row in bench.rows(case)] == [(1, "inconclusive"), (2, "clean")]
 
     def test_a_new_fix_starts_a_new_count(self, bench: Bench) -> None:
         case = bench.claimed()

@@ -106,7 +106,7 @@ def _changed_events(events: Iterable[bytes], change: Change) -> Iterator[bytes]:
 
 
 def _null_content(document: dict[str, Any]) -> dict[str, Any]:
-    for choice in document["choices"]:
+    for choice in document.get("choices") or ():
         for part in (choice.get("message"), choice.get("delta")):
             if part:
                 part["content"] = None

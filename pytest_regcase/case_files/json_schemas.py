@@ -8,7 +8,8 @@ from typing import Any, Literal
 from pytest_regcase.case_files.loading import REQUIRED
 from pytest_regcase.config import RegcaseConfig
 from pytest_regcase.records.base import Record
-from pytest_regcase.records.case import RegressionCase, Simulation
+from pytest_regcase.records.case import RegressionCase
+from pytest_regcase.records.simulation import Simulation
 
 SchemaName = Literal["case", "simulation", "config"]
 

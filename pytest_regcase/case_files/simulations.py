@@ -12,7 +12,7 @@ from pytest_regcase.case_files.loading import check_version
 from pytest_regcase.config import Project
 from pytest_regcase.errors import FileError, UnknownName
 from pytest_regcase.records.canonical import digest_of
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.registry import names
 from pytest_regcase.toml_lines import TomlFile, at_line, read_toml, shown, validate
 

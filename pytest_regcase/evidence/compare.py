@@ -9,10 +9,11 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from pytest_regcase.evidence.entries import Entry, Log
 from pytest_regcase.evidence.log_kinds import LogKind
-from pytest_regcase.evidence.sign_table import SIGNS
+from pytest_regcase.evidence.sign_table import SIGNS, signs_of
 from pytest_regcase.evidence.signs import Sign
 from pytest_regcase.evidence.window import Window
-from pytest_regcase.records.case import Hypothesis, Simulation
+from pytest_regcase.records.case import Hypothesis
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.words import HypothesisClass
 
 Stance = Literal["supports", "refutes"]
@@ -92,7 +93,7 @@ def read_log(log: Log, number: int, window: Window | None, near: datetime) -> Lo
             continue
         line = entry.told
         read.kinds[line.kind] = read.kinds.get(line.kind, 0) + 1
-        _add(read, open_hits, number, entry, [each for each in SIGNS if each.shown_by(line)], placed=placed)
+        _add(read, open_hits, number, entry, signs_of(line), placed=placed)
     read.hits = sorted((*read.hits, *open_hits.values()), key=lambda each: (each.first, each.sign.id))
     return read
 

@@ -42,13 +42,13 @@ def export_records(lines: Iterable[Line]) -> Iterator[JournalRecord]:
     """
     fields: dict[str, str] = {}
     first = last = 0
-    name, value = "", b""
+    name, value = "", bytearray()
     for line in lines:
         if name:
             value += line.raw
             if (size := _size(value)) is not None and len(value) > 8 + size:
-                _keep(fields, name, value[8 : 8 + size])
-                name, value = "", b""
+                _keep(fields, name, bytes(value[8 : 8 + size]))
+                name, value = "", bytearray()
             last = line.number
             continue
         raw = line.raw.rstrip(b"\r\n")
@@ -85,7 +85,7 @@ def message_of(fields: Mapping[str, Any]) -> str:
     return message if isinstance(message, str) else ""
 
 
-def _size(value: bytes) -> int | None:
+def _size(value: bytearray) -> int | None:
     if len(value) < 8:
         return None
     size = int.from_bytes(value[:8], "little")

@@ -21,9 +21,9 @@ _SHAPES: Final[tuple[tuple[frozenset[str], str], ...]] = (
 )
 _DOCUMENTS: Final = 6
 """The first of them are also written over many lines."""
-_TOML: Final = re.compile(
-    r'^schema = 1\r?$(?s:.*)^(?:\[observation\]|source_event = "fixture-run"|cause_status = "hypothesized")',
-    re.MULTILINE,
+_TOML: Final = (
+    re.compile(r"^schema = 1\r?$", re.MULTILINE),
+    re.compile(r'^(?:\[observation\]|source_event = "fixture-run"|cause_status = "hypothesized")', re.MULTILINE),
 )
 _ANSWER: Final = re.compile(
     r'\A[\[{]\s+"schema": 1,'
@@ -59,7 +59,7 @@ def own_form(text: str) -> str | None:
     for keys, says in _SHAPES[:_DOCUMENTS]:
         if text.lstrip().startswith(("{", "[")) and all(f'"{each}":' in text for each in keys):
             return says
-    return "a case or simulation file" if _TOML.search(text) else None
+    return "a case or simulation file" if all(each.search(text) for each in _TOML) else None
 
 
 def own_mark(lines: Iterable[str]) -> str | None:

@@ -7,8 +7,9 @@ of nginx's `ngx_http_upstream.c`, and of the model servers themselves. Pure.
 import re
 from typing import Final, get_args
 
-from pytest_regcase.evidence.log_kinds import LogKind
-from pytest_regcase.evidence.signs import Sign
+from pytest_regcase.evidence.hints import hints_of
+from pytest_regcase.evidence.log_kinds import LogKind, Told
+from pytest_regcase.evidence.signs import Sign, own_words
 
 _PROCESS: Final = "that this process was the model server's"
 _FAILING: Final = "that this was the failing call of the trial"
@@ -345,3 +346,23 @@ SIGNS: Final[tuple[Sign, ...]] = (
     _answered("status-too-large", "413", "a request was too large (413)", "context"),
     _answered("empty-200", "200", "an answer was 200 and had no body", "empty_body", empty=True),
 )
+
+_OF_KIND: Final[dict[LogKind, tuple[Sign, ...]]] = {
+    kind: tuple(each for each in SIGNS if kind in each.logs) for kind in get_args(LogKind)
+}
+_HINTS: Final = {each.id: tuple(hints_of(each.pattern.pattern)) for each in SIGNS if each.pattern is not None}
+
+
+def signs_of(line: Told) -> tuple[Sign, ...]:
+    """Return the signs that the line shows, in the order of the table."""
+    if line.access is not None:
+        return tuple(each for each in _OF_KIND[line.kind] if each.shown_by(line))
+    words = own_words(line)
+    lower = words.lower()
+    return tuple(
+        each
+        for each in _OF_KIND[line.kind]
+        if each.pattern is not None
+        and any(hint in lower for hint in _HINTS[each.id])
+        and each.pattern.search(words)
+    )

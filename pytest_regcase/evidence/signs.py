@@ -37,10 +37,15 @@ class Sign:
         if line.kind not in self.logs:
             return False
         if self.pattern is not None:
-            own = line.message[:_SEARCHED]
-            quoted = _QUOTED.search(own) if line.kind == "server" else None
-            return self.pattern.search(own[: quoted.start()] if quoted is not None else own) is not None
+            return self.pattern.search(own_words(line)) is not None
         access = line.access
         if access is None or not access.of_a_model or access.status not in self.statuses:
             return False
         return not self.empty or access.size == 0
+
+
+def own_words(line: Told) -> str:
+    """Return the beginning of the line, up to where a server quotes what it was sent."""
+    words = line.message[:_SEARCHED]
+    quoted = _QUOTED.search(words) if line.kind == "server" else None
+    return words[: quoted.start()] if quoted is not None else words

@@ -16,18 +16,17 @@ from typing import Any, Final
 from pytest_regcase.importers.chat_messages import ChatLines, Role, arguments_text
 from pytest_regcase.importers.folder_files import beside
 from pytest_regcase.importers.reading import (
-    NotJson,
     filled,
     mapping,
     moment,
-    parse_json,
     present,
-    read_document,
+    read_parsed,
     refused,
     sequence,
     text,
     whole,
 )
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import ToolCall, TranscriptLine
 
 KNOWN_MINOR: Final = 8
@@ -67,10 +66,7 @@ def read_documents(path: Path) -> tuple[AtifDocument, ...]:
 
 
 def _document(path: Path) -> AtifDocument:
-    try:
-        parsed = parse_json(read_document(path))
-    except NotJson as error:
-        raise refused("corrupt", path, str(error), "The file may be cut off: copy it again.") from error
+    parsed = read_parsed(path)
     document = mapping(parsed.value)
     version = filled(document.get("schema_version")) or ""
     matched = _VERSION.fullmatch(version)
@@ -141,12 +137,16 @@ class AtifConversation:
     def missing(self) -> tuple[str, ...]:
         """Sentences: what is there and not in the lines."""
         counted = (
-            (self._copied, "replies are copies of earlier ones for context: left out"),
-            (self._dispatched, "agent steps were no model calls: left out but for their results"),
-            (self._reasoned, "replies have their reasoning left out"),
-            (self._delegated, "conversations of sub-agents are left out"),
+            (self._copied, "reply is a copy", "replies are copies", "of earlier ones for context: left out"),
+            (self._dispatched, "agent step was", "agent steps were", "no model call: left out but for the result"),
+            (self._reasoned, "reply has", "replies have", "reasoning that is left out"),
+            (self._delegated, "conversation", "conversations", "of sub-agents left out"),
         )
-        return (*self._notes, *self._chat.missing, *(f"{count} {words}" for count, words in counted if count))
+        return (
+            *self._notes,
+            *self._chat.missing,
+            *(f"{how_many(count, one, many)} {what}" for count, one, many, what in counted if count),
+        )
 
     def _step(self, step: Mapping[str, Any], origin: str) -> None:
         is_copy = step.get("is_copied_context") is True

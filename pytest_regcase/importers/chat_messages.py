@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 
 from pytest_regcase.importers.reading import filled, mapping, moment, present, sequence, text
 from pytest_regcase.importers.steps import line_from
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import ToolCall, TranscriptLine
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -120,10 +121,11 @@ class ChatLines:
     def missing(self) -> list[str]:
         """Sentences: what was there and is not in the lines."""
         found = [
-            f"{count} content parts of type {kind} are left out" for kind, count in sorted(self._left_out.items())
+            how_many(count, "content part") + f" of type {kind} left out"
+            for kind, count in sorted(self._left_out.items())
         ]
         if self._strange:
-            found.append(f"{self._strange} messages have no role that we know and are left out")
+            found.append(how_many(self._strange, "message") + " without a role that we know left out")
         return found
 
     def take_all(self, messages: Iterable[Any], origin: str = "messages") -> "ChatLines":

@@ -30,6 +30,7 @@ from pytest_regcase.importers.reading import (
     whole,
 )
 from pytest_regcase.importers.steps import failing_step, reply_was_due
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import Trial, TrialError, TrialRef
 from pytest_regcase.records.words import Expectation, Termination
 
@@ -229,16 +230,21 @@ class _Session:
         conversation = self.conversation
         if self.chat.lines:
             yield "task text: not recorded apart, so the first user message stands for it as a whole"
-        for count, what in (
-            (conversation.left_out, "records of other branches or sessions are left out"),
-            (conversation.side_calls, "model calls of sub-agents are side calls and are left out"),
-            (self._by_no_model, "messages that no model wrote are left out"),
-            (self._broken_off, "replies broke off in their reasoning and are no replies"),
-            (self._unreadable, "user records hold no message that can be read and are left out"),
-            (self._compacted, "compactions: the model went on from a summary, not from the lines before it"),
+        for count, one, many, what in (
+            (conversation.left_out, "record", "records", "of other branches or sessions left out"),
+            (conversation.side_calls, "model call", "model calls", "of sub-agents left out: side calls"),
+            (self._by_no_model, "message", "messages", "that no model wrote left out"),
+            (self._broken_off, "reply", "replies", "left out that broke off in the reasoning"),
+            (self._unreadable, "user record", "user records", "without a message that can be read left out"),
+            (
+                self._compacted,
+                "compaction:",
+                "compactions:",
+                "the model went on from a summary",
+            ),
         ):
             if count:
-                yield f"{count} {what}"
+                yield f"{how_many(count, one, many)} {what}"
         if conversation.cut_at_the_start:
             yield "the conversation goes on from a record that is not in the file"
 

@@ -29,6 +29,7 @@ from pytest_regcase.importers.reading import (
     text,
 )
 from pytest_regcase.importers.steps import failing_step, reply_was_due
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import Trial, TrialError, TrialRef
 from pytest_regcase.records.words import Expectation, RaisedBy, Termination
 
@@ -269,9 +270,9 @@ class _Rollout:
     def _left_out(self) -> Iterator[str]:
         yield from self.chat.missing
         if self._compacted:
-            yield f"{self._compacted} compactions: the model went on from a summary, not from the lines before it"
+            yield how_many(self._compacted, "compaction") + ": the model went on from a summary"
         if self._unknown:
-            yield f"{self._unknown} items that are no message, call or result are left out"
+            yield how_many(self._unknown, "item") + " left out: no message, call or result"
 
 
 def _is_wrapped(line: bytes) -> bool:

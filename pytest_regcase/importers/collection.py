@@ -208,6 +208,10 @@ def _filled(collection: Collection, known: Sequence[Importer]) -> Collection:
         )
     if kind_of(collection.given) == "file":
         raise not_recognised(collection.given, known, "its content is in no format that we read")
+    if not collection.others:
+        raise not_recognised(collection.given, known, "it holds no file (links, hidden folders: passed over)")
+    if collection.others == 1:
+        raise not_recognised(collection.given, known, "its only file is in no format that we read")
     why = f"none of its {collection.others} files is in a format that we read"
     raise not_recognised(collection.given, known, why)
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pytest_regcase.importers.chat_messages import ROLES, ChatLines, Role
 from pytest_regcase.importers.reading import filled, mapping, moment, present, sequence, text, whole
 from pytest_regcase.records.canonical import digest_of
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import ToolCall
 
 CANCEL_WORDS: Final = ("Cancelled by operator", "Cancelled by limit", "Cancelled by system")
@@ -237,7 +238,10 @@ class SampleConversation:
                 f"{self._given_answers} assistant messages were given to the model, not made by it: left out"
             )
         for kind, count in sorted(self._parts_left_out.items()):
-            self.missing.append(f"{count} content parts of type {kind} are left out")
+            self.missing.append(
+                how_many(count, f"content part of type {kind} is", f"content parts of type {kind} are")
+                + " left out"
+            )
 
 
 def _failure(event: Mapping[str, Any]) -> str | None:

@@ -70,13 +70,9 @@ def joined_ref(trajectory: TrialRef, records: Sequence[TrialRef]) -> TrialRef:
 def joined_trial(trajectory: Trial, records: Sequence[Trial]) -> Trial:
     """Return the trajectory's steps with the records' outcome, labels and submission; `missing` says so.
 
-    A record that says nothing which the trajectory does not say itself leaves no trace: our own predictions beside
-    our own `trial.jsonl`.
+    Of a record that says nothing which the trajectory does not say itself only the digest is noted: our own
+    predictions beside our own `trial.jsonl`.
     """
-    said = {number: _added(trajectory, each) for number, each in enumerate(records)}
-    records = [each for number, each in enumerate(records) if said[number]]
-    if not records:
-        return trajectory
     outcome = _outcome([each.outcome for each in records])
     digests = dict(trajectory.source_digests)
     for each in records:
@@ -96,15 +92,17 @@ def joined_trial(trajectory: Trial, records: Sequence[Trial]) -> Trial:
         changes["submission"] = next((each.submission for each in records if each.submission is not None), None)
     for name in _FACTS:
         if getattr(trajectory, name) is None:
-            found_facts = {getattr(each, name) for each in records} - {None}
-            changes |= {name: found_facts.pop()} if len(found_facts) == 1 else {}
-    formats = ", ".join(_once(each.format for each in records))
-    facts = ", ".join(_once(fact for each in said.values() for fact in each))
-    changes["missing"] = (
-        *trajectory.missing,
-        *(each for one in records for each in one.missing),
-        f"{facts} in this record alone: joined from the {formats} record of the same task id",
-    )
+            values = {getattr(each, name) for each in records} - {None}
+            changes |= {name: values.pop()} if len(values) == 1 else {}
+    added = [(each, facts) for each in records if (facts := _added(trajectory, each))]
+    if added:
+        formats = ", ".join(_once(each.format for each, _ in added))
+        names = ", ".join(_once(name for _, facts in added for name in facts))
+        changes["missing"] = (
+            *trajectory.missing,
+            *(says for each, _ in added for says in each.missing),
+            f"{names} in this record alone: joined from the {formats} record of the same task id",
+        )
     return trajectory.model_copy(update=changes)
 
 

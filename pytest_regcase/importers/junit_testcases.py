@@ -10,6 +10,7 @@ from typing import Final, Literal
 from xml.parsers import expat
 
 from pytest_regcase.importers.reading import DEPTH_LIMIT, printable, read_document, refused
+from pytest_regcase.records.plurals import how_many
 
 ResultKind = Literal["failure", "error", "skipped"]
 _RESULTS: Final[dict[str, ResultKind]] = {"failure": "failure", "error": "error", "skipped": "skipped"}
@@ -76,11 +77,11 @@ class JUnitFile:
         content = read_document(self._path)
         try:
             self._parser.Parse(content, True)
-        except (expat.ExpatError, UnicodeError, LookupError) as error:
+        except (expat.ExpatError, ValueError, LookupError) as error:  # the latter two of its encoding
             why = f"it is no whole XML document ({printable(str(error))})"
             if not self.testcases:
                 raise refused("corrupt", self._path, why, "Copy it again from where it was written.") from error
-            self.lost = f"{why}: of its testcases the first {len(self.testcases)} are whole, the rest is lost"
+            self.lost = f"{why}: {how_many(len(self.testcases), 'whole testcase')} before that, the rest is lost"
 
     def _doctype(self, *_: object) -> None:
         raise refused(

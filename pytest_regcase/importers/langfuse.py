@@ -27,6 +27,7 @@ from pytest_regcase.importers.reading import (
 )
 from pytest_regcase.importers.span_tree import Span, SpanKind, SpanTree, ref_of_trace, shown_by_a_trace
 from pytest_regcase.importers.user_marks import attempt_in, outcome_in, task_in
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import Trial, TrialError, TrialRef
 from pytest_regcase.records.words import Outcome
 
@@ -213,7 +214,10 @@ def _read(source: Path, key: str | None, last: LastRecords) -> tuple[list[_Trace
                 trace.scores = [_camel(mapping(each)) for each in sequence(record.get("scores"))]
     missing = records.missing
     if without_id:
-        missing.append(f"{without_id} observations have no trace id and are left out")
+        missing.append(
+            how_many(without_id, "observation has no trace id and is", "observations have no trace id and are")
+            + " left out"
+        )
     return list(traces.values()), missing
 
 

@@ -30,6 +30,7 @@ from pytest_regcase.importers.reading import (
 )
 from pytest_regcase.importers.span_tree import Span, SpanKind, SpanTree, ref_of_trace, shown_by_a_trace
 from pytest_regcase.importers.user_marks import attempt_in, outcome_in, task_in
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import ErrorLink, Trial, TrialError, TrialRef
 from pytest_regcase.records.words import Outcome
 
@@ -212,7 +213,7 @@ def _read(source: Path, key: str | None, last: LastRecords) -> tuple[list[_Trace
                 traces.setdefault(trace_id, _Trace(trace_id)).add(run, place)
     missing = records.missing
     if without_id:
-        missing.append(f"{without_id} runs have no trace id and are left out")
+        missing.append(how_many(without_id, "run") + " without a trace id left out")
     return list(traces.values()), missing
 
 

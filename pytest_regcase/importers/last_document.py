@@ -6,7 +6,7 @@ only.
 
 from pathlib import Path
 
-from pytest_regcase.importers.reading import NotJson, Parsed, parse_json, read_document, refused
+from pytest_regcase.importers.reading import Parsed, read_parsed
 
 Version = tuple[Path, int, int]
 """A file as it was: its path, size, and time of change in nanoseconds."""
@@ -28,10 +28,7 @@ class LastDocument:
         version = version_of(path)
         if version is None or version != self._version:
             self._version, self._parsed = None, Parsed(None)  # two large ones never are in memory together
-            try:
-                self._parsed = parse_json(read_document(path))
-            except NotJson as error:
-                raise refused("corrupt", path, str(error), "It may be cut off: copy the file again.") from error
+            self._parsed = read_parsed(path)
             self._version = version
         return self._parsed
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_regcase.importers.chat_messages import ChatLines
 from pytest_regcase.importers.reading import filled, mapping, moment, present, sequence, text
+from pytest_regcase.records.plurals import how_many
 
 _HINT_CHARACTERS = 40
 
@@ -29,8 +30,8 @@ class Conversation:
         self.missing = self._chat.missing
         if self._hidden_actions:
             self.missing.append(
-                f"{self._hidden_actions} replies ran commands that neither their text nor their tool calls hold:"
-                " replaying them does nothing"
+                how_many(self._hidden_actions, "reply", "replies")
+                + " ran commands that neither text nor tool calls hold: replaying that does nothing"
             )
         self.task_text = self._task_text(agent_config)
 

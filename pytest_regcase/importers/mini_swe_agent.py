@@ -16,16 +16,13 @@ from pytest_regcase.importers.mini_marks import is_minis
 from pytest_regcase.importers.mini_messages import Conversation
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
-    NotJson,
     bare,
     digests_of,
     exception_chain,
     filled,
     mapping,
-    parse_json,
     present,
-    read_document,
-    refused,
+    read_parsed,
     sequence,
     text,
     whole,
@@ -87,10 +84,7 @@ class MiniSweAgent:
 
 
 def _read(source: Path) -> Trial:
-    try:
-        parsed = parse_json(read_document(source))
-    except NotJson as error:
-        raise refused("corrupt", source, str(error), "The file may be cut off: copy it again.") from error
+    parsed = read_parsed(source)
     missing = list(parsed.notes)
     document = mapping(parsed.value)
     info = mapping(document.get("info"))

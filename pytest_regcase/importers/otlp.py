@@ -35,6 +35,7 @@ from pytest_regcase.importers.reading import (
 )
 from pytest_regcase.importers.span_tree import Span, SpanKind, SpanTree, ref_of_trace, shown_by_a_trace
 from pytest_regcase.importers.user_marks import attempt_in, task_in
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import ErrorLink, Trial, TrialError, TrialRef
 
 _OPERATIONS: Final[Mapping[str, SpanKind]] = {
@@ -211,7 +212,7 @@ def _read(source: Path, key: str | None, last: LastRecords) -> tuple[list[_Trace
                         )
     missing = records.missing
     if without_id:
-        missing.append(f"{without_id} spans have no trace id and are left out")
+        missing.append(how_many(without_id, "span") + " without a trace id left out")
     return [trace for trace in traces.values() if trace.is_trial], missing
 
 

@@ -16,15 +16,12 @@ from pytest_regcase.importers.chat_messages import ChatLines, arguments_text, to
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
     HEAD_BYTES,
-    NotJson,
     digests_of,
     filled,
     mapping,
     moment,
-    parse_json,
     present,
-    read_document,
-    refused,
+    read_parsed,
     sequence,
     text,
 )
@@ -70,10 +67,7 @@ class PydanticAi:
 
 
 def _read(source: Path) -> Trial:
-    try:
-        parsed = parse_json(read_document(source))
-    except NotJson as error:
-        raise refused("corrupt", source, str(error), "The file may be cut off: copy it again.") from error
+    parsed = read_parsed(source)
     messages = [mapping(each) for each in sequence(parsed.value)]
     conversation = _Messages(messages)
     lines = conversation.chat.lines

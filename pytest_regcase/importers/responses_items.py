@@ -15,16 +15,7 @@ from typing import Final
 
 from pytest_regcase.importers.chat_messages import ChatLines
 from pytest_regcase.importers.protocol import Peek
-from pytest_regcase.importers.reading import (
-    NotJson,
-    digests_of,
-    filled,
-    mapping,
-    parse_json,
-    read_document,
-    refused,
-    sequence,
-)
+from pytest_regcase.importers.reading import digests_of, filled, mapping, read_parsed, sequence
 from pytest_regcase.importers.steps import ends_open, failing_step, reply_was_due
 from pytest_regcase.records.canonical import digest_of
 from pytest_regcase.records.trial import Trial, TrialRef
@@ -67,10 +58,7 @@ class ResponsesItems:
 
 
 def _read(source: Path) -> Trial:
-    try:
-        parsed = parse_json(read_document(source))
-    except NotJson as error:
-        raise refused("corrupt", source, str(error), "The file may be cut off: copy it again.") from error
+    parsed = read_parsed(source)
     chat = ChatLines()
     model = response = None
     for index, item in enumerate(map(mapping, sequence(parsed.value))):

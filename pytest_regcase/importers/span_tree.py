@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from pytest_regcase.importers.chat_messages import ChatLines
 from pytest_regcase.importers.reading import bare
 from pytest_regcase.importers.steps import failing_step, reply_was_due
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import TranscriptLine, TrialError, TrialRef
 from pytest_regcase.records.words import Expectation, Outcome, RaisedBy, Termination
 
@@ -60,15 +61,15 @@ class SpanTree:
         self.root = self._tops[0] if len(self._tops) == 1 and not orphans else None
         self.missing: list[str] = []
         if orphans:
-            self.missing.append(f"the span above {len(orphans)} others is not in the log")
+            self.missing.append("the span above " + how_many(len(orphans), "other") + " is not in the log")
         calls = [span for span in self._spans if span.kind == "model"]
         self._depth = min((self._agents_above(span) for span in calls), default=0)
         self.calls = tuple(span for span in calls if self._agents_above(span) == self._depth)
         """The model calls of the main conversation, failed and unfinished ones too."""
         if len(calls) > len(self.calls):
             self.missing.append(
-                f"{len(calls) - len(self.calls)} model calls of agents below the main one are side calls and are"
-                " left out of the transcript"
+                how_many(len(calls) - len(self.calls), "model call")
+                + " of agents below the main one left out of the transcript: side calls"
             )
         self.error = self._error()
         self.termination = self._termination()
@@ -206,12 +207,13 @@ class _Taken:
         found = self.chat.missing
         if self._silent:
             found.append(
-                f"the content of {self._silent} replies is not recorded: their steps count, replaying them gives"
-                " empty answers"
+                f"the content of {how_many(self._silent, 'reply', 'replies')} is not recorded: the step counts,"
+                " and replaying it gives an empty answer"
             )
         if self._not_continued:
             found.append(
-                f"{self._not_continued} requests do not go on from the request before: what was new in them is"
+                how_many(self._not_continued, "request", "requests")
+                + " that did not go on from the request before: what was new in it is"
                 " left out"
             )
         return found

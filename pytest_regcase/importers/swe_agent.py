@@ -21,7 +21,7 @@ from pytest_regcase.importers.reading import (
     mapping,
     parse_json,
     present,
-    read_document,
+    read_parsed,
     refused,
     sequence,
     text,
@@ -86,10 +86,7 @@ class SweAgent:
 
 
 def _read(source: Path) -> Trial:
-    try:
-        parsed = parse_json(read_document(source))
-    except NotJson as error:
-        raise refused("corrupt", source, str(error), "The file may be cut off: copy it again.") from error
+    parsed = read_parsed(source)
     document = mapping(parsed.value)
     if not isinstance(document.get("trajectory"), list):
         raise refused(

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pytest_regcase.importers.chat_messages import ROLES, ChatLines, tool_calls_of
 from pytest_regcase.importers.reading import NotJson, filled, mapping, parse_json, sequence, text
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import TranscriptLine
 
 _LAST_WORDS: Final = re.compile(r"Exit(?:ing)? due to ")
@@ -63,11 +64,21 @@ class SweAgentConversation:
         counted = (
             (
                 self._demonstrations,
-                "messages of a demonstration were given to the model, not made by it",
+                "message",
+                "messages",
+                "of a demonstration given to the model, not made by it",
             ),
-            (self._requeried, "replies were of no use to the harness, which asked again: they open no step"),
+            (
+                self._requeried,
+                "reply",
+                "replies",
+                "of no use to the harness, which asked again: no step",
+            ),
         )
-        return [*self._chat.missing, *(f"{count} {words}" for count, words in counted if count)]
+        return [
+            *self._chat.missing,
+            *(f"{how_many(count, one, many)} {what}" for count, one, many, what in counted if count),
+        ]
 
     def _step(self, step: Mapping[str, Any], index: int, following: Sequence[Mapping[str, Any]]) -> None:
         origin = f"trajectory[{index}]"

@@ -17,12 +17,11 @@ from pytest_regcase.errors import ImportRefused
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
     MEBIBYTE,
-    NotJson,
     digests_of,
     filled,
     mapping,
-    parse_json,
     read_document,
+    read_parsed,
     refused,
     sequence,
 )
@@ -144,10 +143,7 @@ def _reports_of_folder(path: Path, files: list[Path]) -> tuple[dict[str, Mapping
 
 
 def _reports(path: Path) -> dict[str, Mapping[str, Any]]:
-    try:
-        parsed = parse_json(read_document(path))
-    except NotJson as error:
-        raise refused("corrupt", path, str(error), "The file may be cut off: copy it again.") from error
+    parsed = read_parsed(path)
     return {
         instance_id: report
         for instance_id, report in mapping(parsed.value).items()

@@ -13,17 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_regcase.importers.protocol import Peek
-from pytest_regcase.importers.reading import (
-    NotJson,
-    digests_of,
-    filled,
-    mapping,
-    parse_json,
-    read_document,
-    refused,
-    sequence,
-    whole,
-)
+from pytest_regcase.importers.reading import digests_of, filled, mapping, read_parsed, refused, sequence, whole
 from pytest_regcase.records.canonical import digest_of
 from pytest_regcase.records.trial import Trial, TrialRef
 from pytest_regcase.records.words import Outcome
@@ -106,10 +96,7 @@ class SweBenchRunReport:
 
 
 def _report(source: Path) -> dict[str, Any]:
-    try:
-        parsed = parse_json(read_document(source))
-    except NotJson as error:
-        raise refused("corrupt", source, str(error), "The file may be cut off: copy it again.") from error
+    parsed = read_parsed(source)
     return dict(mapping(parsed.value))
 
 

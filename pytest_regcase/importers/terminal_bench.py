@@ -16,14 +16,12 @@ from typing import Any, Final
 from pytest_regcase.importers.folder_files import folders_in, is_plain_file, name_below
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
-    NotJson,
     digest_file,
     filled,
     mapping,
     moment,
-    parse_json,
     present,
-    read_document,
+    read_parsed,
     refused,
     sequence,
     whole,
@@ -173,10 +171,7 @@ def _results(source: Path) -> Iterator[tuple[Mapping[str, Any], Path, tuple[str,
 
 
 def _object(path: Path) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    try:
-        parsed = parse_json(read_document(path))
-    except NotJson as error:
-        raise refused("corrupt", path, str(error), "The file may be cut off: copy it again.") from error
+    parsed = read_parsed(path)
     return mapping(parsed.value), parsed.notes
 
 

@@ -14,6 +14,7 @@ from typing import IO, Any, Final
 
 from pytest_regcase.errors import ImportRefused
 from pytest_regcase.importers.reading import DOCUMENT_LIMIT_BYTES, MEBIBYTE, refused
+from pytest_regcase.records.plurals import how_many
 
 MEMBERS_LIMIT: Final = 200_000
 TOTAL_LIMIT_BYTES: Final = 1024 * MEBIBYTE
@@ -147,7 +148,9 @@ class ZipMembers:
                     break
                 found.append(info)
         within = f", within {cut!r}" if cut is not None else ""
-        self.lost = f"the file is cut off behind {len(found)} whole members{within}; what came after is lost"
+        self.lost = (
+            f"the file is cut off behind {how_many(len(found), 'whole member')}{within}; what came after is lost"
+        )
         return found
 
     def _bounded(self, info: zipfile.ZipInfo, pieces: Iterator[bytes]) -> Iterator[bytes]:

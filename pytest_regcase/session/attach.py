@@ -16,6 +16,7 @@ from pytest_regcase.evidence.log_lines import LogUnreadable, read_lines
 from pytest_regcase.evidence.log_times import time_of
 from pytest_regcase.evidence.window import Window, shown_time, window_between
 from pytest_regcase.importers.reading import printable
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import Trial
 from pytest_regcase.redaction import Redactor
 
@@ -75,7 +76,9 @@ def attach(trial: Trial, logs: Sequence[Path], redactor: Redactor) -> Attached:
         # As a whole: a private key spans lines.
         files[name] = redactor.text("".join(f"{line}\n" for line in lines)).encode("utf-8", "replace")
         says.append(
-            printable(f"{log.name}: {len(lines)} lines of {window.says}; times without an offset read as UTC")
+            printable(
+                f"{log.name}: {how_many(len(lines), 'line')} of {window.says}; times without an offset read as UTC"
+            )
         )
     return Attached(files, dict(redactor.counts - before), tuple(says))
 

@@ -19,7 +19,7 @@ from pytest_regcase.evidence.sign_table import SIGNS
 from pytest_regcase.evidence.signs import Sign
 from pytest_regcase.evidence.window import SKEW, Window, window_of_observation
 from pytest_regcase.importers.reading import printable
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.words import HypothesisClass
 from pytest_regcase.redaction import Redactor
 from pytest_regcase.toml_lines import shown

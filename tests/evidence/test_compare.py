@@ -11,7 +11,8 @@ from pytest_regcase.evidence.citing import lines_text
 from pytest_regcase.evidence.compare import Compared, LogRead, compared, read_log, targets_of
 from pytest_regcase.evidence.entries import Log
 from pytest_regcase.evidence.window import window_between
-from pytest_regcase.records.case import Hypothesis, Simulation
+from pytest_regcase.records.case import Hypothesis
+from pytest_regcase.records.simulation import Simulation
 
 LOGS = Path(__file__).parent / "logs"
 OBSERVED = datetime(2026, 4, 12, 9, 31, 7, tzinfo=UTC)

@@ -1,9 +1,13 @@
 """Every sign has a line that shows it, and shows it in its own kind of log only."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from pytest_regcase.evidence.hints import hints_of
 from pytest_regcase.evidence.log_kinds import Access, LogKind, Told, told
-from pytest_regcase.evidence.sign_table import SIGNS
+from pytest_regcase.evidence.sign_table import SIGNS, signs_of
+from pytest_regcase.evidence.signs import Sign
 from pytest_regcase.records.words import HypothesisClass
 
 CALL = "/v1/chat/completions"
@@ -52,7 +56,9 @@ STATUSES = {
 
 
 def shown(line: Told) -> set[str]:
-    return {each.id for each in SIGNS if each.shown_by(line)}
+    found = signs_of(line)
+    assert found == tuple(each for each in SIGNS if each.shown_by(line))
+    return {each.id for each in found}
 
 
 @pytest.mark.parametrize(("id_", "kind", "text"), [(id_, *each) for id_, each in EXAMPLES.items()])
@@ -119,3 +125,19 @@ def test_what_a_server_quotes_is_not_its_own_word() -> None:
 
 def test_a_status_in_the_text_of_a_prompt_line_is_no_access_line() -> None:
     assert told("it said 401 to POST /v1/chat/completions").kind == "other"
+
+
+@pytest.mark.parametrize("sign", [each for each in SIGNS if each.pattern], ids=lambda each: each.id)
+@settings(max_examples=5)
+@given(data=st.data())
+def test_no_line_is_passed_over_that_a_pattern_would_find(sign: Sign, data: st.DataObject) -> None:
+    assert sign.pattern is not None
+    text = data.draw(st.from_regex(sign.pattern, alphabet=st.characters(codec="ascii", exclude_categories=["Cc"])))
+    assert any(hint in text.lower() for hint in hints_of(sign.pattern.pattern))
+
+
+def test_a_pattern_that_needs_no_text_has_no_hints() -> None:
+    assert hints_of(r"ab?cdefg|[Xx]yz1\.(?:no|yes)") == {"cdefg", "xyz1."}
+    for pattern in (r"abc", r"abcd|\d+", r"a?b?c?d?e?"):
+        with pytest.raises(ValueError, match="always there"):
+            hints_of(pattern)

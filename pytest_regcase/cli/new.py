@@ -11,6 +11,7 @@ import click
 from pytest_regcase.cli.progress import progress
 from pytest_regcase.cli.tables import table
 from pytest_regcase.cli.words import Words, wrapped
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.words import Outcome
 
 if TYPE_CHECKING:
@@ -202,7 +203,10 @@ def _print_failed(listed: "Listed", *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_row(each) for each in listed.failures], indent=2))
         return
-    click.echo(f"{len(listed.failures)} of {listed.trials} trials failed by themselves.")
+    count = len(listed.failures)
+    click.echo(
+        f"{count} of {how_many(listed.trials, 'trial')} failed by {'itself' if count == 1 else 'themselves'}."
+    )
     if not listed.failures:
         return
     rows = [
@@ -260,7 +264,7 @@ def _print_all(made: "AdoptedAll") -> None:
     from pytest_regcase.importers.reading import printable
     from pytest_regcase.toml_lines import shown
 
-    click.echo(f"Wrote {len(made.adopted)} cases, one a failure signature:")
+    click.echo(f"Wrote {how_many(len(made.adopted), 'case')}, one a failure signature:")
     for each in made.adopted:
         click.echo(wrapped(printable(f"{each.case.id}: {each.case.observation.symptom}")))
         for says in _counts(each):
@@ -300,9 +304,9 @@ def _counts(adopted: "Adopted") -> "Iterator[str]":
     baseline, others = adopted.case.baseline, len(adopted.case.occurrences)
     if baseline is not None:
         of = "of this task" if baseline.population == "task" else "of the sweep"
-        yield f"baseline: {baseline.failures} of {baseline.trials} trials {of}"
+        yield f"baseline: {baseline.failures} of {how_many(baseline.trials, 'trial')} {of}"
     if others:
-        yield f"{others} further trials of this signature are listed in it"
+        yield how_many(others, "further trial") + " of this signature listed in it"
 
 
 def _print(adopted: "Adopted", *, has_agent: bool) -> None:
@@ -321,7 +325,7 @@ def _print(adopted: "Adopted", *, has_agent: bool) -> None:
         if path not in in_tree:
             click.echo(f"  {shown(path)}")
     if in_tree:
-        click.echo(f"  {shown(adopted.folder / 'recorded' / 'work_tree')} ({len(in_tree)} files)")
+        click.echo(f"  {shown(adopted.folder / 'recorded' / 'work_tree')} ({how_many(len(in_tree), 'file')})")
     owner = case.handover.owner if case.handover else ""
     click.echo(wrapped(f"Owner: {owner} (from {adopted.owner.found_in})", first=""))
     removed = ", ".join(f"{count} {kind}" for kind, count in sorted(adopted.redactions.items()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pytest_regcase.cli.words import Words, wrapped
+from pytest_regcase.records.plurals import how_many
 
 if TYPE_CHECKING:
     from pytest_regcase.session.redact import RedactedCase
@@ -88,7 +89,7 @@ def _print(done: "RedactedCase") -> None:
         click.echo(wrapped(f"finished a redaction that was cut short: {', '.join(done.finished)}", first=""))
     if done.amendment is None:
         click.echo(f"nothing {'more ' if done.finished else ''}to remove: {shown(done.path)}")
-        click.echo(wrapped(f"looked in {len(done.looked_at)} files with the patterns of this version"))
+        click.echo(wrapped(f"looked in {how_many(len(done.looked_at), 'file')} with the patterns of this version"))
         if done.finished:
             click.echo(wrapped(_HISTORY, first="", further=""))
         return

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pytest_regcase.session.batch import Progress
 
 _COLUMNS = 80
+_TELLING = ("agent_error", "patch_capture_failed", "not_reached")
+"""Statuses of which a line says why."""
 
 
 @contextmanager
@@ -53,7 +55,7 @@ def _line(progress: "Progress") -> None:
         + (f" ({counts_of(progress)}{f'; {left}' if left else ''})" if progress.total > 1 else ""),
         err=True,
     )
-    if progress.says and progress.status == "agent_error":
+    if progress.says and progress.status in _TELLING:
         click.echo(f"  {progress.says}"[:_COLUMNS], err=True)
 
 
@@ -84,7 +86,7 @@ def _bar() -> "Iterator[Callable[[Progress], None]]":
                 completed=progress.done,
                 description="; ".join(each for each in words if each),
             )
-            if progress.what == "finished" and progress.status == "agent_error":
+            if progress.what == "finished" and progress.says and progress.status in _TELLING:
                 bar.console.print(f"{progress.task_id}: {progress.says}", markup=False, highlight=False)
 
         yield show

@@ -10,6 +10,7 @@ import click
 from pytest_regcase.cli.progress import progress
 from pytest_regcase.cli.tables import markdown_table, table
 from pytest_regcase.cli.words import wrapped
+from pytest_regcase.records.plurals import how_many
 
 if TYPE_CHECKING:
     from pytest_regcase.session.scan import NewSignature, Scan
@@ -115,10 +116,13 @@ def _lines(found: "Scan") -> Iterator[str]:
             if new.looks_like:
                 yield wrapped(f"looks like {_alike(new)}: no recurrence of it", first="    ", further="    ")
     if found.undetermined:
-        yield f"Undetermined: {len(found.undetermined)} trials ended, and nothing says that they passed or failed."
+        count = how_many(len(found.undetermined), "trial")
+        yield f"Undetermined: {count} ended, and nothing says passed or failed."
         yield from _named(found.undetermined)
     for name, trials in sorted(found.recorded.items()):
-        yield wrapped(f"Already in {name}: {len(trials)} trials that the case was made of or lists.", first="")
+        yield wrapped(
+            f"Already in {name}: {how_many(len(trials), 'trial')} that the case was made of or lists.", first=""
+        )
     yield from (wrapped(line, first="") for line in _remarks(found))
     if found.new:
         yield "Next: `regcase new --from-trial LOGS --all` makes one case a new signature."
@@ -148,17 +152,17 @@ def _markdown(found: "Scan") -> Iterator[str]:
             [(printable(each.signature), str(len(each.trials)), _alike(each)) for each in found.new.values()],
         )
     yield ""
-    yield f"Undetermined: {len(found.undetermined)} trials."
+    yield f"Undetermined: {how_many(len(found.undetermined), 'trial')}."
     for line in _remarks(found):
         yield ""
         yield line.replace("<", "&lt;")
 
 
 def _remarks(found: "Scan") -> Iterator[str]:
-    yield f"Passed: {found.passed} trials."
+    yield f"Passed: {how_many(found.passed, 'trial')}."
     if found.not_counted:
         reasons = list(dict.fromkeys(found.not_counted.values()))
-        yield f"Not counted: {len(found.not_counted)} trials ({'; '.join(reasons[:3])})."
+        yield f"Not counted: {how_many(len(found.not_counted), 'trial')} ({'; '.join(reasons[:3])})."
     for each in found.unreadable:
         yield f"Not read: {' '.join(each.refusal.text.split())}"
     yield from found.warnings

@@ -11,7 +11,7 @@ from pytest_regcase.cli.words import wrapped
 from pytest_regcase.records.words import HypothesisClass
 
 if TYPE_CHECKING:
-    from pytest_regcase.records.case import FaultSettings
+    from pytest_regcase.records.simulation import FaultSettings
     from pytest_regcase.session.catalogue import CatalogueEntry
 
 CLASSES: tuple[str, ...] = get_args(HypothesisClass)

@@ -13,7 +13,6 @@ from pytest_regcase.cli.words import wrapped
 if TYPE_CHECKING:
     from pytest_regcase.session.summary import Summary, TaskSummary
 
-_LABELS = ("swe-bench:infra_failure", "swe-bench:ambiguous_failure")
 _RETRY = {"now": "now", "after-budget-reset": "after the budget's reset", "never": "no use as it is", None: ""}
 
 

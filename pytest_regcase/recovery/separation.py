@@ -88,7 +88,8 @@ def sentences(separation: Separation) -> tuple[str, ...]:
         return ()
     classes = {each.name: each.hypothesis for each in separation.simulations}
     hidden = hidden_causes(separation)
-    said = [f"its logs cannot separate {_listed(group, classes)}; fix the logging first" for group in hidden]
+    cannot = ", nor ".join(_listed(group, classes) for group in hidden)
+    said = [f"its logs cannot separate {cannot}; fix the logging first"] if hidden else []
     said += [
         f"its logs say the same of {_listed(group, {})}, all of class {classes[group[0]]}"
         for group in groups(separation, "indistinguishable")

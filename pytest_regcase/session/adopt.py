@@ -14,6 +14,7 @@ from pytest_regcase.importers.collection import Collection, collect
 from pytest_regcase.importers.reading import refused
 from pytest_regcase.importers.recognise import Unreadable
 from pytest_regcase.importers.source import Choice, nothing_failed, pick
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.recovery.symptom import signature
 from pytest_regcase.redaction import redact
 from pytest_regcase.session.given_work_tree import read_work_tree
@@ -129,7 +130,9 @@ def adopt_all(project: Project, source: Path, settings: Settings | None = None) 
             raise refused(
                 "no-record",
                 source,
-                f"each of its {len(lost)} failed trials left no record but that it was to be made",
+                "its only failed trial left no record but that it was to be made"
+                if len(lost) == 1
+                else f"each of its {len(lost)} failed trials left no record but that it was to be made",
                 "Make a case of one of them with --trial KEY; `regcase new --failed` lists them.",
             )
         if not groups:
@@ -156,7 +159,7 @@ def adopt_all(project: Project, source: Path, settings: Settings | None = None) 
     if why := why_no_count(sweep):
         warnings.append(why)
     if lost:
-        warnings.append(f"{len(lost)} trials left no record: no case holds them, and no baseline counts them")
+        warnings.append(how_many(len(lost), "trial") + " left no record: in no case and no baseline")
     return AdoptedAll(tuple(write(plan) for plan in plans), tuple(over), tuple(warnings))
 
 

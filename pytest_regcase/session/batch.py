@@ -71,13 +71,15 @@ def opened(project: Project, wanted: Wanted) -> Iterator[Batch]:
     folder = RunFolder(wanted.out)
     if wanted.resume:
         folder.manifest()  # a lock file must not make a folder look like a run's
-    existed = folder.path.exists()
+    existed, marked = folder.path.exists(), folder.is_marked
     with folder.locked():
         try:
             batch = plan_batch(project, wanted)
         except RegcaseError:
+            if not marked:
+                folder.unmark()
             if not existed:
-                _remove_made(folder.path)
+                folder.path.rmdir()
             raise
         yield batch
 
@@ -251,10 +253,3 @@ def _alike(says: str, task: Task, folder: Path) -> str:
     for own in (str(folder.absolute()), str(folder), task.id):
         says = says.replace(own, "...")
     return re.sub(r"0x[0-9a-f]+|\d+", "0", says)
-
-
-def _remove_made(path: Path) -> None:
-    """Take back a folder that holds our lock file alone: nothing was run in it."""
-    for each in path.iterdir():
-        each.unlink()
-    path.rmdir()

@@ -18,7 +18,7 @@ from pytest_regcase.agents.git_commands import run_git
 from pytest_regcase.capture import Task
 from pytest_regcase.case_files import read_transcript
 from pytest_regcase.config import Project
-from pytest_regcase.errors import UsageRefused
+from pytest_regcase.errors import FileError, UsageRefused
 from pytest_regcase.records.canonical import digest_of
 from pytest_regcase.records.trial import TranscriptLine
 from pytest_regcase.records.words import RunKind
@@ -82,6 +82,7 @@ def _new(project: Project, wanted: Wanted) -> Batch:
     folder = RunFolder(wanted.out)
     tasks = tasks_of(project, wanted.tasks_file)
     chosen = requested(tasks, wanted.ids)
+    _check_texts(chosen)
     replies = _replies(wanted.replies)
     _check_agents(project, chosen, wanted.agent, stand_in=replies is not None)
     runs = {each.id: _task_of_run(each, wanted.agent) for each in chosen}
@@ -141,6 +142,17 @@ def _resumed(project: Project, wanted: Wanted) -> Batch:
     for each in due:
         folder.put_aside(each.id)
     return Batch(folder, manifest, _with_commits(due, manifest), seed, replies)
+
+
+def _check_texts(tasks: Sequence[Task]) -> None:
+    problems: list[str] = []
+    for each in tasks:
+        try:
+            each.read_text()
+        except FileError as error:
+            problems += error.problems
+    if problems:
+        raise FileError(problems)
 
 
 def _with_commits(tasks: Sequence[Task], manifest: Manifest) -> tuple[Task, ...]:

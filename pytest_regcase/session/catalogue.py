@@ -9,7 +9,7 @@ from pytest_regcase import registry
 from pytest_regcase.case_files import load_simulations
 from pytest_regcase.config import Project
 from pytest_regcase.errors import FileError
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.wire import Delivery
 from pytest_regcase.records.words import HypothesisClass
 from pytest_regcase.supplier.inject import declares_for

@@ -21,9 +21,9 @@ from pytest_regcase.toml_lines import shown
 
 SAYS: Final[dict[Likeness, str]] = {
     "same": "the same symptom on the same task",
-    "other-step": "the same kind of failure on the same task, at another step",
-    "other-task": "the same kind of failure, on another task",
-    "task-not-recorded": "the same kind of failure; whether the task is the same is not recorded",
+    "other-step": "the same symptom on the same task, at another step",
+    "other-task": "an error of the same type, on another task",
+    "task-not-recorded": "an error of the same type; whether the task is the same is not recorded",
 }
 
 

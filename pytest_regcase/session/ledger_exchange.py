@@ -112,7 +112,7 @@ def merge_ledger(ledger: "Ledger", place: str) -> BroughtIn:
                 " REGCASE_LEDGER, and the others here."
             )
         brought = merge_lines(ledger, lambda: export_lines(other))
-    return BroughtIn(shown_url(other.database.url), "ledger", brought)
+    return BroughtIn(shown_url(other.database.url) if "://" in place else place, "ledger", brought)
 
 
 class _Reader:

@@ -17,6 +17,7 @@ from pytest_regcase.errors import UsageRefused
 from pytest_regcase.importers.reading import printable
 from pytest_regcase.importers.recognise import Progress
 from pytest_regcase.records.case import Kept, RegressionCase
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import Trial
 from pytest_regcase.recovery.symptom import signature
 from pytest_regcase.redaction import PLACEHOLDER_PREFIX, Keep, Redactor, redact_trial
@@ -227,8 +228,8 @@ def _about_replies(trial: Trial, *, has_work_tree: bool) -> Iterator[str]:
         )
     elif calls:
         yield (
-            f"the transcript holds {calls} tool calls, and a run replays them: the agent's tools will execute"
-            " them. Review recorded/transcript.jsonl as you would review code"
+            f"the transcript holds {how_many(calls, 'tool call')}, and a run replays each: the agent's tools will"
+            " execute it. Review recorded/transcript.jsonl as you would review code"
         )
     replayed = [
         text for line in trial.replies for text in (line.text, *(call.arguments for call in line.tool_calls))
@@ -236,8 +237,9 @@ def _about_replies(trial: Trial, *, has_work_tree: bool) -> Iterator[str]:
     changed = sum(1 for text in replayed if text and PLACEHOLDER_PREFIX in text)
     if changed:
         yield (
-            f"{changed} recorded replies or calls hold a placeholder ({PLACEHOLDER_PREFIX}...) where a secret or a"
-            " home path was removed: replayed, they may do something else"
+            how_many(changed, "recorded reply or call holds", "recorded replies or calls hold")
+            + f" a placeholder ({PLACEHOLDER_PREFIX}...) where a secret or a home path was removed: replayed, that"
+            " may do something else"
         )
     if trial.steps and not has_work_tree:
         yield (

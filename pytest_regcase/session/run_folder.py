@@ -159,6 +159,30 @@ class RunFolder:
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether a lock file of ours lies in the folder, held or not."""
+        return (self.path / _LOCK).exists()
+
+    def unmark(self) -> None:
+        """Take our lock file out of a folder that has turned out to be none of a run's."""
+        (self.path / _LOCK).unlink(missing_ok=True)
+
+    def runner(self) -> str | None:
+        """Return the process that runs in this folder at this moment, None where none does.
+
+        Raises:
+            OSError: the lock file cannot be looked at.
+        """
+        if not self.is_marked:
+            return None
+        with (self.path / _LOCK).open(encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return lock.read(20).strip() or "of unknown number"
+        return None
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep every other runner out meanwhile. The system lets go of the lock when this process dies.

@@ -12,7 +12,7 @@ from typing import Final
 from pytest_regcase.config import Project
 from pytest_regcase.errors import ImportRefused
 from pytest_regcase.importers.collection import Collection, Entry, collect, without_secrets
-from pytest_regcase.importers.reading import printable
+from pytest_regcase.importers.reading import on_one_line
 from pytest_regcase.importers.recognise import Progress, Unreadable
 from pytest_regcase.records.trial import Trial
 from pytest_regcase.records.words import CaseState
@@ -87,7 +87,7 @@ def scan(
     for path in paths:
         try:
             with collect(path, importer=importer, progress=progress) as found:
-                _label(result, found, cases, printable(f"{path}::") if len(paths) > 1 else "", progress)
+                _label(result, found, cases, on_one_line(f"{path}::") if len(paths) > 1 else "", progress)
         except ImportRefused as refusal:
             refusals.append(refusal)
             result.unreadable.append(Unreadable(path, refusal))

@@ -15,7 +15,7 @@ from pytest_regcase import registry
 from pytest_regcase.case_files import LoadedCase, find_case, find_simulation, load_case, writing
 from pytest_regcase.config import ClosingReply, Project, UpstreamConfig
 from pytest_regcase.errors import MachineryError, UsageRefused
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.wire import NotApplicable, WireEvent, WireFacts
 from pytest_regcase.recovery.wire_facts import wire_facts
 from pytest_regcase.session.ended_by_signal import ended_by_a_signal

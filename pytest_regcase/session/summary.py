@@ -97,7 +97,7 @@ def summarise(path: Path, reports: Path | None = None) -> Summary:
         _task(folder, each, reached(folder, each, marks), scores.scores.get(each) if scores else None)
         for each in manifest.requested
     )
-    return Summary(path, manifest.kind, tasks, tuple(_notices(manifest, scores)))
+    return Summary(path, manifest.kind, tasks, tuple(_notices(folder, manifest, scores)))
 
 
 def _task(folder: RunFolder, task_id: str, here: Reached, score: Score | None) -> TaskSummary:
@@ -128,8 +128,14 @@ def _task(folder: RunFolder, task_id: str, here: Reached, score: Score | None) -
     )
 
 
-def _notices(manifest: Manifest, scores: Scores | None) -> "list[str]":
-    notices = [
+def _notices(folder: RunFolder, manifest: Manifest, scores: Scores | None) -> "list[str]":
+    runner = folder.runner()
+    notices = (
+        [f"process {runner} is at this run: what it has under way counts as interrupted"]
+        if runner is not None
+        else []
+    )
+    notices += [
         f"resumed at {each.at:%Y-%m-%d %H:%M} UTC under other conditions: {', '.join(each.conditions_changed)}"
         for each in manifest.resumed
         if each.conditions_changed

@@ -8,7 +8,7 @@ from pathlib import Path
 from pytest_regcase.case_files import LoadedCase
 from pytest_regcase.config import ClosingReply as ConfiguredReply
 from pytest_regcase.config import UpstreamConfig
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.supplier.inject import fault_spec, wire_entries
 from pytest_regcase.supplier.spec import ClosingReply, PassThrough, SupplierSpec, new_token
 

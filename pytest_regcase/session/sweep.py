@@ -14,6 +14,7 @@ from pytest_regcase.importers.collection import Collection, Entry
 from pytest_regcase.importers.recognise import Progress, Unreadable
 from pytest_regcase.records.case import Baseline
 from pytest_regcase.records.occurrence import Occurrence
+from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.trial import Trial
 from pytest_regcase.recovery.symptom import Ending, differs, ending_of, signature
 from pytest_regcase.redaction import redact_trial
@@ -186,13 +187,15 @@ def why_no_count(sweep: Sweep) -> str | None:
     """Return why no count of this sweep is right: it holds, or may hold, a trial more than once."""
     copies = len(sweep.failures) - len({each.source_event for each in sweep.failures})
     if copies:
-        return f"{copies} failed trials are there more than once (copies of a log?), so no baseline is drafted"
+        found = how_many(copies, "failed trial is there again", "failed trials are there again")
+        return f"{found} (copies of a log?), so no baseline is drafted"
     entries = (*(each.entry for each in sweep.failures), *sweep.others)
     unjoined = sum(1 for each in entries if each.notes)
     if unjoined:
         return (
-            f"{unjoined} records could not be joined to the trial they are about, which may so be counted twice:"
-            " no baseline is drafted; give one run at a time"
+            how_many(unjoined, "record")
+            + " could not be joined to a trial, which may so be counted twice: no baseline is drafted; give one"
+            " run at a time"
         )
     return None
 

@@ -1,5 +1,6 @@
 """A small HTTP server that answers from a script: real sockets on 127.0.0.1, nothing of the package's supplier."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -89,6 +90,16 @@ class ScriptedSupplier:
     def hang(self, handler: BaseHTTPRequestHandler) -> None:
         """Take the request and never answer it."""
         self._over.wait()
+        handler.close_connection = True
+
+    def trickle(self, handler: BaseHTTPRequestHandler) -> None:
+        """Send one byte of the answer after the other, and never the last."""
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100000")
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            while not self._over.wait(0.05):
+                handler.wfile.write(b" ")
         handler.close_connection = True
 
     @property

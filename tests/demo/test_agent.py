@@ -15,6 +15,7 @@ WHOLE = [HALF, *REST]
 def failing(kind: str, supplier: ScriptedSupplier) -> Answer:
     return {
         "no answer": supplier.hang,
+        "trickle": supplier.trickle,
         "closed": closes,
         "cut": cuts,
         "out of memory": fails(500, "CUDA out of memory"),
@@ -79,6 +80,7 @@ def test_a_text_without_calls_is_the_final_answer(run: Runner) -> None:
 @pytest.mark.parametrize(
     ("kind", "requests", "error", "says"),
     [
+        ("trickle", 3, "APITimeoutError", "timed out"),
         ("no answer", 3, "APITimeoutError", "timed out"),
         ("closed", 3, "APIConnectionError", "RemoteDisconnected"),
         ("cut", 3, "APIConnectionError", "IncompleteRead"),

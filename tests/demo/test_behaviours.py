@@ -1,10 +1,11 @@
+import subprocess
 import time
 from functools import partial
 
 import pytest
 
-from pytest_regcase.demo.behaviours import BEHAVIOURS, MADE_UP_ANSWER
-from tests.demo.conftest import Runner
+from pytest_regcase.demo.behaviours import BEHAVIOURS, MADE_UP_ANSWER, MANY_RETRIES
+from tests.demo.conftest import Ran, Runner
 from tests.demo.expected_findings import BASIC
 from tests.demo.scripted_supplier import ScriptedSupplier, closes, fails, says
 from tests.demo.test_agent import HALF, WHOLE
@@ -133,6 +134,61 @@ def test_no_client_time_out(run: Runner) -> None:
     assert ran.code is None
     assert len(supplier.requests) == 2
     assert ran.trial.termination == "cut-off"
+
+
+@pytest.mark.parametrize("name", ["out of memory", "rejected", "empty"])
+def test_retry_too_often(run: Runner, name: str) -> None:
+    with supplier_with(name) as supplier:
+        ran = run(supplier.base_url, behaviour="retry-too-often")
+    assert len(supplier.requests) == 2 + MANY_RETRIES
+    assert (ran.code, ran.trial.termination, ran.trial.submission) == (1, "error", None)
+    assert "model call failed" in ran.stderr
+
+
+def test_accept_empty_answer(run: Runner) -> None:
+    with supplier_with("empty") as supplier:
+        ran = run(supplier.base_url, behaviour="accept-empty-answer")
+    assert (ran.code, ran.trial.termination, ran.trial.error) == (0, "finished", None)
+    assert [line.text for line in ran.trial.replies] == [None, ""]
+    assert ran.trial.submission is not None
+    assert "+    return a + b" in (ran.trial.submission.patch or "")
+    assert "fail" not in ran.stderr
+
+
+def test_accept_empty_answer_gives_up_in_good_order_otherwise(run: Runner) -> None:
+    with supplier_with("rejected") as supplier:
+        ran = run(supplier.base_url, behaviour="accept-empty-answer")
+    assert (ran.code, ran.trial.termination, ran.trial.submission) == (1, "error", None)
+    assert "model call failed" in ran.stderr
+
+
+def test_commit_partial(run: Runner) -> None:
+    with supplier_with("rejected") as supplier:
+        ran = run(supplier.base_url, behaviour="commit-partial")
+    assert (ran.code, ran.trial.termination, ran.trial.submission) == (1, "error", None)
+    shown = git(ran, "show", "HEAD")
+    assert "+    return a + b" in shown
+    assert "work in progress" in shown
+
+
+def test_lose_partial(run: Runner) -> None:
+    with supplier_with("rejected") as supplier:
+        ran = run(supplier.base_url, behaviour="lose-partial")
+    assert (ran.code, ran.trial.termination, ran.trial.partial_patch) == (1, "error", None)
+    assert git(ran, "status", "--short") == ""
+
+
+def test_repeat_side_effects(run: Runner) -> None:
+    with supplier_with("out of memory") as supplier:
+        ran = run(supplier.base_url, behaviour="repeat-side-effects")
+    results = [line["tool_call_id"] for line in ran.lines if line.get("role") == "tool"]
+    assert len(results) == 3
+    assert len(set(results)) == 1
+    assert ran.trial.termination == "error"
+
+
+def git(ran: Ran, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ran.work_dir, capture_output=True, text=True, check=True).stdout
 
 
 def test_an_unknown_behaviour_is_said(run: Runner) -> None:

@@ -77,6 +77,14 @@ class TestWords:
             " one run of each, so a difference may be chance"
         )
 
+    def test_several_groups_are_one_sentence(self) -> None:
+        classes: dict[str, HypothesisClass] = {"a": "deadline", "b": "auth", "c": "network", "d": "budget"}
+        said = {name: [logged("x" if name in "ab" else "y")] for name in classes}
+        assert sentences(separate(classes, said))[0] == (
+            "its logs cannot separate a (deadline) and b (auth), nor c (network) and d (budget);"
+            " fix the logging first"
+        )
+
     def test_simulations_of_one_class_may_say_the_same(self) -> None:
         separation = separate(
             {"a": "deadline", "b": "deadline"}, {"a": [logged("x")], "b": [logged("x")]}, asked=True

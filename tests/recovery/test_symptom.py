@@ -12,6 +12,8 @@ from pytest_regcase.recovery.symptom import differs, ending_of, likeness, signat
 
 TIMED_OUT = TrialError(type="APITimeoutError", message="Request timed out.", raised_by="supplier")
 
+NO_TYPE = TrialError(message="model overloaded", raised_by="supplier")
+
 
 def trial(step: int = 3, **facts: Any) -> Trial:
     """A trial whose call for `step` got no reply."""
@@ -133,6 +135,15 @@ def test_a_pattern_that_is_none_is_taken_for_a_text() -> None:
         # How it ended is all that these share: on another task that says nothing.
         (finished(), finished(event_id="f"), "same"),
         (finished(), finished(task_id="other"), None),
+        # So does an unanswered call, where one of the two has no error type: formats without one would match all.
+        (trial(error=NO_TYPE), trial(task_id="other"), None),
+        (trial(error=NO_TYPE), trial(task_id="other", error=NO_TYPE), None),
+        (trial(task_id=None, task_text=None, error=NO_TYPE), trial(task_id=None, task_text=None), None),
+        (trial(task_id=None, task_text=None), trial(task_id=None, task_text=None), "task-not-recorded"),
+        (trial(error=NO_TYPE), trial(4, error=NO_TYPE), "other-step"),
+        (cut_off(), cut_off(task_id="other"), None),
+        # An empty text is no task that two trials could share.
+        (trial(task_id=None, task_text=" "), trial(task_id=None, task_text=""), "task-not-recorded"),
         # Whoever cut a waiting trial off did not wait for the error.
         (cut_off(), trial(), "same"),
         (trial(), cut_off(), None),

@@ -302,7 +302,7 @@ class TestBaseline:
         assert adopted.case.baseline is None
         assert adopted.case.occurrences == ()
         (says,) = adopt_all(project, logs, Settings(owner="me", new=True, cases=tmp_path / "b")).warnings
-        assert "1 failed trials are there more than once" in says
+        assert "1 failed trial is there again" in says
         assert says in adopted.warnings
 
     def test_cancelled_siblings_are_no_draws(self, project: Project) -> None:

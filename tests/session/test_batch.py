@@ -12,7 +12,7 @@ import pytest
 
 from pytest_regcase.capture import read_record
 from pytest_regcase.config import Project
-from pytest_regcase.errors import UnknownName, UsageRefused
+from pytest_regcase.errors import FileError, UnknownName, UsageRefused
 from pytest_regcase.session.batch import BatchResult, Progress, opened
 from pytest_regcase.session.batch_plan import Wanted
 from pytest_regcase.session.run_folder import RunFolder
@@ -157,6 +157,15 @@ def test_a_repository_commit_or_agent_that_is_not_there_is_found_before_anything
     assert not (three.root / "never").exists()
 
 
+def test_a_text_that_cannot_be_read_is_found_before_anything_starts(three: Project) -> None:
+    tasks = three.root / "texts.toml"
+    tasks.write_text("".join(f'[[task]]\nid = "{name}"\ntext_file = "{name}.txt"\n' for name in ("a", "b")))
+    with pytest.raises(FileError) as refused:
+        run_tasks(three, out="never", tasks_file=tasks)
+    assert [each.partition(":")[0].rpartition("/")[2] for each in refused.value.problems] == ["a.txt", "b.txt"]
+    assert not (three.root / "never").exists()
+
+
 def test_a_folder_that_is_in_use_or_of_another_kind_is_refused(three: Project, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     with (
@@ -173,7 +182,10 @@ def test_a_folder_that_is_in_use_or_of_another_kind_is_refused(three: Project, t
         opened(three, Wanted(out=tmp_path, resume=True)),
     ):
         pytest.fail("there is no run")
-    assert sorted(each.name for each in tmp_path.iterdir() if not each.name.startswith(".")) == ["notes.txt"]
+    (tmp_path / ".regcase-run.lock").unlink()
+    with pytest.raises(UsageRefused, match="it holds other files"), opened(three, Wanted(out=tmp_path)):
+        pytest.fail("it is somebody's folder")
+    assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_an_agent_that_wants_a_supplier_is_refused_where_there_is_none(three: Project) -> None:

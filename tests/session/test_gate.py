@@ -12,9 +12,10 @@ from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import Project, RegcaseConfig
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord, Draw
-from pytest_regcase.records.case import Fix, RegressionCase, Simulation
+from pytest_regcase.records.case import Fix, RegressionCase
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import LiveRow, SessionRow, SessionSnapshot
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.words import AttemptVerdict, Profile
 from pytest_regcase.session.gate import decide_session, ledger_for, live_rows
 from pytest_regcase.session.unfinished import attempt_digests

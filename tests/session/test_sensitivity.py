@@ -52,7 +52,7 @@ def of(found: Sensitivity, behaviour: str) -> sensitivity.Tried:
 
 @pytest.mark.slow
 def test_real_bad_agents_pass_where_an_expectation_is_off_or_a_budget_high(tmp_path: Path) -> None:
-    made = project(tmp_path, "log_failure = false\nmax_retries = 50", stop=5)
+    made = project(tmp_path, "log_failure = false\nmax_retries = 50", stop=8)
     found = sensitivity_of(made.project, made.loaded)
     assert {each.behaviour: each.status for each in found.tried} == {
         **dict.fromkeys(BEHAVIOURS, "caught"),

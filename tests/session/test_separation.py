@@ -9,8 +9,8 @@ from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import Project, RegcaseConfig
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import Digests, Said
-from pytest_regcase.records.case import Simulation
 from pytest_regcase.records.separation import Separation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.words import AttemptVerdict
 from pytest_regcase.reporters.terminal import summary_lines
 from pytest_regcase.session.separation import own_texts

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +7,7 @@ import pytest
 
 from pytest_regcase.errors import FileError, ImportRefused, UsageRefused
 from pytest_regcase.records.words import TrialStatus
+from pytest_regcase.session.run_folder import RunFolder
 from pytest_regcase.session.summary import STATUSES, Summary, runs_in, summarise
 from tests.session.run_samples import (
     CRASHED,
@@ -207,6 +209,15 @@ def test_a_folder_without_a_report_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ImportRefused, match="no report of SWE-bench"):
         summarise(run, tmp_path / "empty")
+
+
+def test_a_run_under_way_is_said_to_be(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", {"a": None})
+    assert summarise(folder).notices == ()
+    with RunFolder(folder).locked():
+        (notice,) = summarise(folder).notices
+        assert notice.startswith(f"process {os.getpid()} is at this run")
+    assert summarise(folder).notices == ()
 
 
 def test_attempts_that_were_put_aside_count_as_attempts(tmp_path: Path) -> None:

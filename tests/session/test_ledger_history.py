@@ -1,0 +1,167 @@
+"""Folding old checks changes nothing that a rule sees, whatever comes late."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, text
+
+from pytest_regcase.ledger.columns import attempt_columns
+from pytest_regcase.ledger.lookup import Fold, checks, save_fold
+from pytest_regcase.ledger.merge import invalidate
+from pytest_regcase.ledger.store import Ledger
+from pytest_regcase.records.attempt import AttemptRecord, Digests
+from pytest_regcase.records.words import AttemptVerdict
+from pytest_regcase.rules.drift import drift_alarm
+from pytest_regcase.rules.flake import FirstAttempt, condensed, first_attempts, flake_rate
+from pytest_regcase.rules.quarantine import check_exit, propose
+from pytest_regcase.session.ledger_history import Histories, check_histories, settled_before
+from tests.rules.attempt_samples import SIMULATION, an_attempt
+
+NOW = datetime(2026, 5, 20, 9, tzinfo=UTC)
+LATER = NOW + timedelta(days=30)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger'}") as opened:
+        yield opened
+
+
+def session(number: int) -> list[AttemptRecord]:
+    """One session: a control that fails now and then, a check that flakes, and its confirm runs."""
+    same: dict[str, Any] = {
+        "session_id": f"s{number:03d}",
+        "started_at": NOW + timedelta(hours=number),
+        "digests": Digests(case="c", simulation="s", agent=f"a{number // 40}"),
+    }
+    verdicts: list[AttemptVerdict] = ["recovered"]
+    if number % 9 == 4:
+        verdicts = ["not-recovered", "recovered", "recovered"]
+    control: AttemptVerdict = "did-not-finish" if number % 13 == 5 else "finished"
+    return [
+        an_attempt(control, "control", **same),
+        *(an_attempt(verdict, try_number=place, **same) for place, verdict in enumerate(verdicts)),
+    ]
+
+
+def plain(ledger: Ledger) -> Histories:
+    """The same from whole records, without any fold."""
+    rows = [row.record for row in ledger.rows()]
+    control = [row for row in rows if row.scenario == "control"]
+    names = sorted({row.scenario for row in rows})
+    return {
+        name: condensed(first_attempts([row for row in rows if row.scenario == name], control=control))
+        for name in names
+    }
+
+
+def histories(ledger: Ledger, now: datetime = LATER) -> Histories:
+    return check_histories(ledger, "trial-37", "default", now=now)
+
+
+def folds(ledger: Ledger) -> int:
+    return int(ledger.database.read(lambda c: c.execute(text("SELECT count(*) FROM folds")).scalar_one()))
+
+
+def append(ledger: Ledger, numbers: range) -> None:
+    """All in one transaction, which is what takes the time."""
+
+    def store(connection: Connection) -> None:
+        for number in numbers:
+            for record in session(number):
+                assert ledger.insert(connection, record, attempt_columns(record))
+
+    ledger.database.write("store", store)
+
+
+def test_what_is_folded_is_what_the_rows_say(ledger: Ledger) -> None:
+    append(ledger, range(100))
+    assert histories(ledger) == plain(ledger)
+    assert folds(ledger) == 1
+    assert checks(ledger, "trial-37", "default").rows == []
+    assert histories(ledger) == plain(ledger)
+
+
+def test_sessions_of_the_last_days_are_read_as_rows_and_joined(ledger: Ledger) -> None:
+    append(ledger, range(130))
+    now = NOW + timedelta(hours=130)
+    assert histories(ledger, now) == plain(ledger)
+    assert 40 * 2 <= len(checks(ledger, "trial-37", "default").rows) < 60 * 2
+    append(ledger, range(130, 135))
+    assert histories(ledger, now) == plain(ledger)
+
+
+def test_a_few_rows_are_not_worth_a_fold(ledger: Ledger) -> None:
+    append(ledger, range(5))
+    assert histories(ledger) == plain(ledger)
+    assert folds(ledger) == 0
+
+
+def test_a_row_that_comes_late_undoes_the_fold(ledger: Ledger) -> None:
+    append(ledger, range(50))
+    append(ledger, range(51, 100))
+    histories(ledger)
+    append(ledger, range(50, 51))
+    assert folds(ledger) == 0
+    assert histories(ledger) == plain(ledger)
+
+
+def test_a_row_that_is_invalidated_undoes_the_fold(ledger: Ledger) -> None:
+    append(ledger, range(100))
+    histories(ledger)
+    assert invalidate(ledger, why="wrong", at=NOW, attempt_id=None, session_id="s004") == 4
+    assert folds(ledger) == 0
+    assert histories(ledger) == plain(ledger)
+
+
+def test_a_fold_made_from_what_has_changed_since_is_not_kept(ledger: Ledger) -> None:
+    append(ledger, range(10))
+    read = checks(ledger, "trial-37", "default")
+    append(ledger, range(10, 11))
+    assert not save_fold(ledger, "trial-37", "default", Fold(LATER, "{}"), changes=read.changes)
+    assert folds(ledger) == 0
+
+
+def test_another_agents_checks_are_their_own(ledger: Ledger) -> None:
+    append(ledger, range(3))
+    ledger.append(an_attempt("not-recovered", agent="other"))
+    assert histories(ledger)[SIMULATION][0].times == 3
+    assert [each.failed for each in check_histories(ledger, "trial-37", "other")[SIMULATION]] == [True]
+
+
+def test_no_session_is_cut_in_two(ledger: Ledger) -> None:
+    long: dict[str, Any] = {"session_id": "long", "started_at": NOW + timedelta(hours=1)}
+    ledger.append(an_attempt("finished", "control", **long))
+    append(ledger, range(3, 6))
+    ledger.append(an_attempt("recovered", **{**long, "started_at": NOW + timedelta(hours=50)}))
+    rows = checks(ledger, "trial-37", "default").rows
+    assert settled_before(rows, NOW + timedelta(hours=10)) == NOW + timedelta(hours=1)
+    assert settled_before(rows, NOW + timedelta(hours=60)) == NOW + timedelta(hours=60)
+    assert settled_before([], NOW) == NOW
+
+
+OUTCOMES = st.lists(
+    st.tuples(st.sampled_from([False] * 6 + [True, None]), st.sampled_from("ab"), st.booleans()), max_size=40
+)
+
+
+@settings(max_examples=40)
+@given(OUTCOMES)
+def test_no_rule_tells_a_condensed_history_from_the_whole(outcomes: list[tuple[bool | None, str, bool]]) -> None:
+    whole = [
+        FirstAttempt(failed=failed, digests=digests, session_id=f"s{place}", confirm_passed=confirmed)
+        for place, (failed, digests, confirmed) in enumerate(outcomes)
+    ]
+    short = condensed(whole)
+    assert sum(each.times for each in short) == len(whole)
+    assert condensed(short) == short
+    assert flake_rate(short) == flake_rate(whole)
+    assert drift_alarm(short) == drift_alarm(whole)
+    given = {"budget": "0.01", "risk": "0.05"}
+    assert propose(short, **given) == propose(whole, **given)
+    assert check_exit(short, entry_digests="a", **given) == check_exit(whole, entry_digests="a", **given)

@@ -1,4 +1,4 @@
-"""The README's examples are true: its TOML loads, its Python runs, its tables list what there is."""
+"""The examples of the README and the pages in docs are true: TOML loads, Python runs, tables list what there is."""
 
 import re
 import tomllib
@@ -13,11 +13,13 @@ from pytest_regcase.importers.source import read_one
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SIMULATIONS = (ROOT / "docs" / "simulations.md").read_text(encoding="utf-8")
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+SIMULATIONS = PAGES["simulations.md"]
+EVERYTHING = "\n".join((README, *PAGES.values()))
 
 
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{re.escape(kind)}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def blocks(kind: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{re.escape(kind)}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def test_there_is_one_command_to_run_and_one_to_test() -> None:
@@ -26,13 +28,20 @@ def test_there_is_one_command_to_run_and_one_to_test() -> None:
     assert ".[test" in test
 
 
-@pytest.mark.parametrize("code", blocks("python"))
-def test_python_blocks_run(code: str) -> None:
+@pytest.mark.parametrize("code", blocks("python", EVERYTHING))
+def test_python_blocks_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
 
 
+def test_every_page_is_linked_from_the_readme_and_every_link_leads_somewhere() -> None:
+    assert set(re.findall(r"\]\(docs/([a-z]+\.md)\)", README)) == set(PAGES)
+    for folder, text in ((ROOT, README), *((ROOT / "docs", page) for page in PAGES.values())):
+        assert [each for each in re.findall(r"\]\(([^)#:]+)\)", text) if not (folder / each).is_file()] == []
+
+
 def test_the_agent_entries_are_a_configuration(tmp_path: Path) -> None:
-    texts = [each for each in blocks("toml") if "tool" in tomllib.loads(each)]
+    texts = [each for each in blocks("toml", README + PAGES["agents.md"]) if "tool" in tomllib.loads(each)]
     (tmp_path / "pyproject.toml").write_text("\n".join(texts), encoding="utf-8")
     config = load_project(tmp_path).config
     assert (set(config.agents), config.supplier.reach) == ({"default", "boxed"}, "docker")
@@ -64,15 +73,15 @@ def test_the_table_of_simulations_is_the_catalogue(tmp_path: Path) -> None:
 
 
 def test_every_command_and_option_it_names_exists() -> None:
-    assert set(re.findall(r"^regcase ([a-z]+)", README, re.MULTILINE)) <= set(COMMANDS)
+    assert set(re.findall(r"^regcase ([a-z]+)", EVERYTHING, re.MULTILINE)) <= set(COMMANDS)
     plugin = (Path(__file__).parent.parent / "pytest_regcase" / "plugin.py").read_text(encoding="utf-8")
     options = set(re.findall(r'"(--regcase[a-z-]*)"', plugin))
     assert set(re.findall(r"^\| `(--regcase[a-z-]*)", README, re.MULTILINE)) == options
 
 
 def test_every_key_of_the_rules_page_exists_and_is_the_default(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    page = PAGES["rules.md"]
+    (text,) = blocks("toml", page)
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
     shown = load_project(tmp_path).config
     assert shown.model_copy(update={"limits": RegcaseConfig().limits}) == RegcaseConfig()

@@ -1,4 +1,4 @@
-"""The examples of the README and the pages in docs are true: TOML loads, Python runs, tables list what there is."""
+"""The examples of the README and of docs are true: TOML loads, Python runs, tables list what there is."""
 
 import re
 import tomllib

@@ -51,7 +51,7 @@ def start_environment(context: StepContext) -> None:
 
 @step_type("prompt_agent", role="agent")
 def prompt_agent(context: StepContext) -> None:
-    """Run the agent; a coroutine or generator is run to its end, an asynchronous one in an event loop of its own."""
+    """Run the agent; a coroutine or generator is run to its end, an asynchronous one in a loop of its own."""
     answer = context.agent(context.trial)
     if inspect.isawaitable(answer):
         asyncio.run(_awaited(answer))

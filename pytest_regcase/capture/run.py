@@ -44,8 +44,8 @@ def run_trial(
     nothing.
     `environment` is by default a work tree of the task's `repo`, or an empty one. `grade` is what a `grade` step
     without a command calls. Texts and base commit are the task's; the rest of `config`, and what happens to
-    exceptions, `predictions` and a full disk, is as in `record_trial`. Where another thread sets `stop`, no step is
-    started any more, a command is ended, and `KeyboardInterrupt` is raised as it is for Ctrl-C.
+    exceptions, `predictions` and a full disk, is as in `record_trial`. Where another thread sets `stop`, no
+    step is started any more, a command is ended, and `KeyboardInterrupt` is raised as it is for Ctrl-C.
 
     Raises:
         UsageRefused: before anything is written: `folder` holds a trial; the config, the steps or their needs

@@ -42,7 +42,7 @@ class Task(Record):
     agent: str | None = None
     """A name in ``[tool.regcase.agents]``."""
     steps: Many[TaskStep] = Field(default=(), alias="step")
-    folder: Path = Field(default=Path(), exclude=True)
+    folder: Path = Field(default=Path(), exclude=True, strict=False)
     """What relative names are relative to; no part of the document."""
 
     def read_text(self) -> str | None:
@@ -164,6 +164,8 @@ def _twice(task: Task) -> str:
 
 
 def _problems(task: Task) -> Iterator[tuple[Key, str]]:
+    if "folder" in task.model_fields_set:
+        yield ("folder",), "folder is not said but known: that of the tasks file; allowed: leave it out"
     if task.text is not None and task.text_file is not None:
         yield ("text_file",), "text_file beside text; allowed: one of them"
     if task.base_commit is not None and task.repo is None:

@@ -25,6 +25,7 @@ from pytest_regcase.capture import (
 )
 from pytest_regcase.errors import ExtensionError
 from pytest_regcase.records.words import StepRole
+from tests.capture.conftest import kinds
 
 BUILT_IN = {
     "start_environment": "other",
@@ -91,6 +92,8 @@ def test_a_wrong_type_is_found(trial: Recorder, role: StepRole) -> None:
 
     wrong = {**STEP_TYPES, "lenient": StepType("lenient", role, scores)}
     assert who_scores_without_being_a_grader(trial, wrong) == ["lenient"]
+    # And what it said is not in the record, whichever role it has.
+    assert {each["step_id"] for each in kinds(trial.folder, "verification")} == {"grade"}
 
 
 def test_the_types_that_we_bring_and_their_roles() -> None:

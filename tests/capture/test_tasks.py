@@ -71,6 +71,7 @@ def test_a_task_that_there_is_not(tmp_path: Path) -> None:
         ('[[task]]\nid = "a"\n[[task]]\nid = "a"\n', 4, "that of an earlier task"),
         ('[[task]]\nid = "a"\ntext = "x"\ntext_file = "y"\n', 4, "one of them"),
         ('[[task]]\nid = "a"\nbase_commit = "y"\n', 3, "without repo"),
+        ('[[task]]\nid = "a"\nfolder = "y"\n', 3, "folder is not said but known"),
         ('[[task]]\nid = "a"\n[[task.step]]\nid = "s"\ntype = "fly"\n', 5, 'type = "fly" is no type of step'),
         (
             '[[task]]\nid = "a"\n[[task.step]]\nid = "s"\ntype = "prompt_agent"\nneeds = ["t"]\n',

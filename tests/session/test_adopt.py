@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_regcase.case_files import load_case
+from pytest_regcase.case_files import load_case, write_new_case
 from pytest_regcase.config import Project, RegcaseConfig
-from pytest_regcase.errors import FileError, ImportRefused, UsageRefused
+from pytest_regcase.errors import FileError, ImportRefused, UsageRefused, WriteError
 from pytest_regcase.importers.source import Choice
 from pytest_regcase.records.canonical import digest
 from pytest_regcase.records.case import RegressionCase
@@ -373,6 +373,26 @@ class TestAll:
             made = adopt_all(project, logs, Settings(owner="me", cases=tmp_path / name, new=True))
             written.append([path.read_bytes() for each in made.adopted for path in each.written])
         assert written[0] == written[1]
+
+    @pytest.mark.parametrize(
+        "stop", [WriteError("Couldn't write it: no space left on device."), KeyboardInterrupt()]
+    )
+    def test_all_are_written_or_none(
+        self, project: Project, logs: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException
+    ) -> None:
+        left = [2]
+
+        def fails_in_the_end(*arguments: Any, **options: Any) -> list[Path]:
+            left[0] -= 1
+            if left[0] < 0:
+                assert len(list((project.root / "cases").iterdir())) == 2
+                raise stop
+            return write_new_case(*arguments, **options)
+
+        monkeypatch.setattr("pytest_regcase.session.making.write_new_case", fails_in_the_end)
+        with pytest.raises(type(stop)):
+            adopt_all(project, logs, Settings(owner="me"))
+        assert list((project.root / "cases").iterdir()) == []
 
     def test_nobody_owns_them_and_nothing_is_written(
         self, project: Project, logs: Path, monkeypatch: pytest.MonkeyPatch

@@ -239,9 +239,12 @@ def test_an_observation_that_was_sealed_anew(project: Path) -> None:
     reseal(path)
     assert red(project) == ["observation-changed"]
     wrong = "sha256:" + "1" * 64
-    append(path, amendment("observation.symptom", f'old_digest = "{wrong}"\n'))
+    append(path, amendment("the symptom", f'old_digest = "{wrong}"\n'))
     assert red(project) == ["observation-changed"]
-    append(path, amendment("a word was wrong", f'old_digest = "{seal.observation}"\n'))
+    edit(path, 'what = "the symptom"', 'what = "another key"')
+    append(path, amendment("observation.source_event was mistyped", f'old_digest = "{seal.observation}"\n'))
+    assert red(project) == ["observation-changed"]
+    append(path, amendment("a word of the symptom was wrong", f'old_digest = "{seal.observation}"\n'))
     assert red(project) == []
 
 

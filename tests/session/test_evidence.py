@@ -168,6 +168,9 @@ OWN: dict[str, str] = {
     "marked.log:1": "a mark of our own",
     "shown.txt:2": "it retells the case",
     "cgroup.log:2": "a mark of our own",
+    "pasted.log:2": "a cited line is one of a wire log",
+    "pasted.log:1-4": "a cited line is one of a wire log",
+    "pasted.log:4": "a cited line is one of an attempt record",
 }
 
 
@@ -192,6 +195,9 @@ def own_files(case: Path, tmp_path: Path) -> None:
     kill = "Apr 12 09:31:04 gpu1 kernel: Memory cgroup out of memory: Killed process 9 (python3)"
     group = "Apr 12 09:31:04 gpu1 kernel: oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/pytest-regcase-9"
     (tmp_path / "cgroup.log").write_text(f"{group}\n{kill}\n")
+    row = '{"at": "2026-04-12T09:31:05Z", "attempt_id": "a", "session_id": "s", "scenario": "live"}'
+    wire = '{"t": 1.0, "event": "sent", "at": "2026-04-12T09:31:05Z", "status": 503}'
+    (tmp_path / "pasted.log").write_text(f"{kill}\n{wire}\n{kill}\n{row}\n")
 
 
 @pytest.mark.parametrize(("place", "says"), OWN.items())
@@ -307,6 +313,37 @@ def test_what_cannot_be_read_or_copied_is_refused(
     error = refusal(citing, case, place, UsageRefused)
     assert says in error.text
     assert error.exit_code == 2
+
+
+def test_a_real_line_beside_a_pasted_one_of_ours_may_be_cited(citing: Cite, own_files: None) -> None:
+    assert citing("pasted.log:3").evidence.lines == "3"
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    citing: Cite, case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_regcase.session import evidence
+
+    def growing(path: Path) -> str:
+        with path.open("a") as file:
+            file.write("2026-04-12T09:31:09Z one more\n")
+        return digest(path.read_bytes())
+
+    monkeypatch.setattr(evidence, "digest_file", growing)
+    assert "changed while it was read" in refusal(citing, case, "outside/kern.log:2", UsageRefused).text
+
+
+@pytest.mark.skipif(not Path("/proc/version").is_file(), reason="there is no /proc here")
+def test_what_the_kernel_makes_up_when_asked_is_no_stored_file(citing: Cite, case: Path) -> None:
+    error = refusal(citing, case, "/proc/version:1", UsageRefused, why_outside="because")
+    assert "it is no stored file" in error.text
+
+
+def test_a_secret_in_a_persons_words_is_not_written(citing: Cite, case: Path) -> None:
+    secret = "sk-proj-" + "a1B2c3D4e5" * 4
+    written = citing("outside/kern.log:2", why=f"the key was {secret}")
+    assert secret not in case.read_text()
+    assert written.redactions == {"api_key": 1}
 
 
 def test_the_same_lines_are_cited_once(citing: Cite, case: Path) -> None:

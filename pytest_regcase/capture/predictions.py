@@ -76,8 +76,11 @@ def _with(path: Path, prediction: Prediction) -> bytes:
         old = path.read_bytes()
     except FileNotFoundError:
         return new
+    named = json.dumps(prediction.instance_id, ensure_ascii=False).encode("utf-8")
     lines = [line + b"\n" for line in old.split(b"\n") if line]
-    return b"".join([each for each in lines if _instance(each) != prediction.instance_id] + [new])
+    # Only a line that has the name in it is parsed: patches are long, and each trial of a run comes here.
+    kept = [each for each in lines if named not in each or _instance(each) != prediction.instance_id]
+    return b"".join([*kept, new])
 
 
 def _instance(line: bytes) -> str | None:

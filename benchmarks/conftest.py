@@ -21,6 +21,6 @@ def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print the figures."""
     if config.stash[_FIGURES]:
-        terminalreporter.section("what the supplier costs")
+        terminalreporter.section("what it costs")
         for line in config.stash[_FIGURES]:
             terminalreporter.write_line(line)

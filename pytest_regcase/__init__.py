@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from pytest_regcase.agents.request import AgentRequest
     from pytest_regcase.errors import RegcaseError
     from pytest_regcase.records.attempt import AttemptRecord
-    from pytest_regcase.records.case import RegressionCase, Simulation
+    from pytest_regcase.records.case import RegressionCase
     from pytest_regcase.records.decision import GateDecision
+    from pytest_regcase.records.simulation import Simulation
     from pytest_regcase.records.trial import Trial
     from pytest_regcase.rules.binomial import upper_bound
     from pytest_regcase.rules.rerun import clean_reruns
@@ -39,7 +40,7 @@ _HOMES = {
     "Injection": "supplier.in_process",
     "RegcaseError": "errors",
     "RegressionCase": "records.case",
-    "Simulation": "records.case",
+    "Simulation": "records.simulation",
     "Trial": "records.trial",
     "clean_reruns": "rules.rerun",
     "inject": "supplier.in_process",

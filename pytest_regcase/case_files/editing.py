@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_regcase.case_files.loading import LoadedCase, check_case
-from pytest_regcase.case_files.places_on_disk import CASE_FILE, replace_file
+from pytest_regcase.case_files.places_on_disk import CASE_FILE, alone, replace_file
 from pytest_regcase.case_files.rendering import inline_text, record_text
 from pytest_regcase.case_files.seal import APPENDED, ended, newline_of, observation_digest, reseal_text, seal_text
 from pytest_regcase.errors import FileError, UnknownName, UsageRefused
@@ -50,20 +50,23 @@ def seal_case(path: Path) -> Sealed:
     return Sealed(path, digest, changed=True)
 
 
-def append_record(path: Path, table: str, record: Record) -> LoadedCase:
+def append_record(path: Path, table: str, record: Record, *, seen: RegressionCase | None = None) -> LoadedCase:
     """Add `record` at the end of the case file as one ``[[table]]``, and return the case as it is then.
 
     The old bytes stay a prefix of the new file. The one exception is evidence that changes what the cause status
-    computes to: that word is then replaced where it stands.
+    computes to: that word is then replaced where it stands. `seen` is the case that the record was decided on.
 
     Raises:
+        UsageRefused: the case is no longer what was `seen`, so the record may not fit it.
         SealError, FileError: the case is not right as it is, or would not be with the record; it stays as it was.
     """
     if table not in APPENDED:
         raise UsageRefused(f"Couldn't append to [{table}]: only {', '.join(APPENDED)} are appended.")
     path = _case_file(path)
     toml = read_toml(path)
-    check_case(toml)
+    now = check_case(toml).case
+    if seen is not None and now != seen:
+        raise _changed_meanwhile(path)
     newline = newline_of(toml.text)
     text = ended(toml.text, newline) + newline + record_text(table, record, newline)
     _check_appended(path, table, text)
@@ -151,10 +154,15 @@ def _with_cause_status(path: Path, text: str) -> str:
 def _replace(path: Path, old: str, new: str) -> LoadedCase:
     content = new.encode()
     loaded = check_case(parse_toml(path, content))
-    if read_bounded(path, TOML_LIMIT_BYTES) != old.encode():
-        raise UsageRefused(f"Couldn't edit {shown(path)}: it was changed meanwhile.\nTry again.")
-    replace_file(path, content)
+    with alone(path.parent):
+        if read_bounded(path, TOML_LIMIT_BYTES) != old.encode():
+            raise _changed_meanwhile(path)
+        replace_file(path, content)
     return loaded
+
+
+def _changed_meanwhile(path: Path) -> UsageRefused:
+    return UsageRefused(f"Couldn't edit {shown(path)}: it was changed meanwhile.\nTry again.")
 
 
 def _case_file(path: Path) -> Path:

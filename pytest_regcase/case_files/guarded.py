@@ -3,6 +3,7 @@
 Knows records; reads nothing. Which direction of a change is a loosening is not known here.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +28,9 @@ ABSENT: Final = "absent"
 """Stands for the value of a key that is not there: no JSON value is spelt so."""
 
 _ARROW: Final = " -> "
+
+REDACTED: Final = "removed "
+"""How the text of an amendment by `regcase redact` begins."""
 
 
 class Change(NamedTuple):
@@ -90,13 +94,35 @@ def appended_since(before: RegressionCase, now: RegressionCase) -> tuple[Amendme
 def is_amended(change: Change, since: Iterable[Amendment], *, old_seal: str | None) -> bool:
     """Say whether the amendments `since` the older version record `change`.
 
-    One of the observation is recorded by whatever took the place of the seal `old_seal`; any other by an amendment
-    of exactly that key that ends in the value of now: of a chain of amendments the last link is enough.
+    One of the observation needs something that took the place of the seal `old_seal`, and an amendment that names
+    the key (in a person's words, or as a redaction); any other an amendment of exactly that key that ends in the
+    value of now: of a chain of amendments the last link is enough.
     """
     if change.is_observed:
-        return any(each.old_digest is not None and each.old_digest == old_seal for each in since)
+        resealed = [each for each in since if each.old_digest is not None]
+        return any(each.old_digest == old_seal for each in resealed) and any(
+            names_observed(each.what, change.key) for each in resealed
+        )
     start, end = f"{change.key} ", f"{_ARROW}{change.new}"
     return any(each.what.startswith(start) and each.what.endswith(end) for each in since)
+
+
+def names_observed(what: str, key: str) -> bool:
+    """Say whether the text of an amendment names `key` of the observation.
+
+    A redaction tells the files that it changed, and cannot tell the texts; digests and counts follow from it.
+    """
+    if what.startswith(REDACTED):
+        follows = key.startswith(("observation.recorded", "observation.redactions", "observation.source_digests"))
+        return follows or "case.toml" in what
+    return (
+        re.search(rf"(?<![\w.-]){re.escape(key.removeprefix('observation.'))}(?![\w-])", _short_names(what))
+        is not None
+    )
+
+
+def _short_names(what: str) -> str:
+    return what.replace("observation.", "")
 
 
 def _leaves(key: Key, value: Any) -> Iterator[tuple[Key, Any]]:

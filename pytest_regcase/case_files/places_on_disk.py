@@ -4,6 +4,7 @@ Knows folders and file names; reads no more of a case file than its id.
 """
 
 import errno
+import fcntl
 import os
 import tempfile
 import tomllib
@@ -136,6 +137,22 @@ def refuse_link(path: Path) -> None:
     """
     if path.is_symlink():
         raise FileError([at_line(path, None, "is a symbolic link; edit the file that it points to")])
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other commands of ours from replacing a file in `folder` meanwhile; waits for one that does.
+
+    Without it, two that compared with the same old file would both replace it, and one would be lost.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        # Some file systems know no locks; what is left there is the comparison just before.
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import Final
 from pytest_regcase.case_files.loading import LoadedCase, check_case
 from pytest_regcase.case_files.places_on_disk import (
     CASE_FILE,
+    alone,
     pending_folder,
     refuse_link,
     replace_whole,
@@ -54,15 +55,16 @@ def replace_files(folder: Path, contents: Mapping[str, bytes], before: Mapping[s
             listed = {name: {"before": before[name], "after": new[name]} for name in contents}
             replace_whole(draft / _LIST, json.dumps(listed).encode())
             loaded = _checked(folder, draft, contents)
-            for name in contents:
-                if digest((folder / name).read_bytes()) != before[name]:
-                    raise UsageRefused(
-                        f"Couldn't edit {shown(folder / name)}: it was changed meanwhile.\nTry again."
-                    )
-            _claim(draft, folder)
+            with alone(folder):
+                for name in contents:
+                    if digest((folder / name).read_bytes()) != before[name]:
+                        raise UsageRefused(
+                            f"Couldn't edit {shown(folder / name)}: it was changed meanwhile.\nTry again."
+                        )
+                _claim(draft, folder)
+                finish_replacing(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    finish_replacing(folder)
     return LoadedCase(path=folder / CASE_FILE, folder=folder, case=loaded.case)
 
 

@@ -10,7 +10,7 @@ import click
 
 from pytest_regcase.cli.progress import progress
 from pytest_regcase.cli.tables import table
-from pytest_regcase.cli.words import Words, wrapped
+from pytest_regcase.cli.words import GivenPath, Words, wrapped
 from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.words import Outcome
 
@@ -48,7 +48,7 @@ Example:
 @click.option(
     "--from-trial",
     "source",
-    type=click.Path(path_type=Path),
+    type=GivenPath(path_type=Path),
     required=True,
     metavar="PATH",
     help="A log as its harness wrote it, a folder of logs, or a zip of them.",
@@ -61,7 +61,7 @@ Example:
 @click.option("--new", "insist", is_flag=True, help="Also where it looks like a case that is there.")
 @click.option(
     "--cases",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=GivenPath(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Where the case goes.  [default: the first configured folder]",
 )
@@ -69,14 +69,14 @@ Example:
 @click.option("--title", type=Words(), metavar="TEXT", help="What was seen, in a few words; never why.")
 @click.option(
     "--work-tree",
-    type=click.Path(path_type=Path),
+    type=GivenPath(path_type=Path),
     metavar="DIR",
     help="The files that the agent started from: plain files, at most 16 MiB.",
 )
 @click.option(
     "--attach",
     "attachments",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=GivenPath(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
     metavar="FILE",
     help="Copy the trial's time out of a lower-level log (text, JSON lines, gzip).",

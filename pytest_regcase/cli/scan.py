@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_regcase.cli.progress import progress
-from pytest_regcase.cli.tables import markdown_table, table
-from pytest_regcase.cli.words import wrapped
+from pytest_regcase.cli.tables import markdown_table, plain_markdown, table
+from pytest_regcase.cli.words import GivenPath, wrapped
 from pytest_regcase.records.plurals import how_many
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ Example:
   regcase scan logs/*.eval --markdown >> $GITHUB_STEP_SUMMARY
 """
 )
-@click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("logs", nargs=-1, required=True, type=GivenPath(path_type=Path))
 @click.option("--importer", metavar="NAME", help="Which format it is, where two match.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--markdown", is_flag=True, help="Print Markdown.")
@@ -38,9 +38,9 @@ def scan(logs: tuple[Path, ...], importer: str | None, as_json: bool, markdown: 
     """Say which known failures came back in LOGS, which are new, and which trials are undetermined.
 
     LOGS are logs, folders of logs or zips of them, in any format that `regcase new` reads. A failure came back
-    where a case's symptom matches a failed trial of the case's own task. The same symptom on another task, or
-    where no task is recorded, is named as a look-alike and is no recurrence. The trials that a case was made of
-    are none either. Exit code 1: a case came back whose file has it closed. Nothing is written.
+    where a case's symptom matches a failed trial of the case's own task. An error of the same type on
+    another task, or where no task is recorded, is named as a look-alike and is no recurrence. The trials that a
+    case was made of are none either. Exit code 1: a case came back whose file has it closed. Nothing is written.
     """
     from pytest_regcase.config import load_project
     from pytest_regcase.session.scan import scan as scan_logs
@@ -119,10 +119,6 @@ def _lines(found: "Scan") -> Iterator[str]:
         count = how_many(len(found.undetermined), "trial")
         yield f"Undetermined: {count} ended, and nothing says passed or failed."
         yield from _named(found.undetermined)
-    for name, trials in sorted(found.recorded.items()):
-        yield wrapped(
-            f"Already in {name}: {how_many(len(trials), 'trial')} that the case was made of or lists.", first=""
-        )
     yield from (wrapped(line, first="") for line in _remarks(found))
     if found.new:
         yield "Next: `regcase new --from-trial LOGS --all` makes one case a new signature."
@@ -155,10 +151,12 @@ def _markdown(found: "Scan") -> Iterator[str]:
     yield f"Undetermined: {how_many(len(found.undetermined), 'trial')}."
     for line in _remarks(found):
         yield ""
-        yield line.replace("<", "&lt;")
+        yield plain_markdown(line)
 
 
 def _remarks(found: "Scan") -> Iterator[str]:
+    for name, trials in sorted(found.recorded.items()):
+        yield f"Already in {name}: {how_many(len(trials), 'trial')} that the case was made of or lists."
     yield f"Passed: {how_many(found.passed, 'trial')}."
     if found.not_counted:
         reasons = list(dict.fromkeys(found.not_counted.values()))

@@ -27,8 +27,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a Markdown table; what a log wrote cannot leave its cell."""
     for row in (head, ["---"] * len(head), *rows):
-        yield "| " + " | ".join(map(_cell, row)) + " |"
+        yield "| " + " | ".join(map(plain_markdown, row)) + " |"
 
 
-def _cell(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ").replace("`", "'")
+def plain_markdown(text: str) -> str:
+    """Return words as Markdown that shows them as they are, on one line: no cell, tag, link or emphasis."""
+    for mark in "\\|[]*":
+        text = text.replace(mark, f"\\{mark}")
+    return text.replace("<", "&lt;").replace("\n", " ").replace("`", "'")

@@ -4,7 +4,7 @@ Knows click and text; knows no command.
 """
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,6 +34,20 @@ class Words(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         if not words.strip():
             self.fail("it is empty; leave the option out, or say something.", param, ctx)
         return words
+
+
+class GivenPath(click.Path):
+    """A path that says something: an unset variable of a shell is not the folder that one is in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path as it was given.
+
+        Raises:
+            click.BadParameter: it is empty, or what `click.Path` refuses.
+        """
+        if value == "":
+            self.fail("it is empty, and would be the folder that you are in; say . for that.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def wrapped(text: str, *, first: str = "  ", further: str = "    ") -> str:

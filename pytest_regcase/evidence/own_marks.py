@@ -46,20 +46,21 @@ _MARK: Final = re.compile(
 def own_form(text: str) -> str | None:
     """Return which of our own files begins with `text`; None where it is none of them."""
     first = _json_object(text.lstrip().partition("\n")[0])
-    if first is not None:
-        if "t" in first and first.get("event") in _EVENTS:
-            return "a wire log"
-        if first.get("kind") == "trial" and first.get("schema") == 1:
-            return "a recorded trial"
-        for keys, says in _SHAPES:
-            if keys <= first.keys():
-                return says
+    form = None if first is None else _shape_of(first)
+    if form is not None:
+        return form
     if _ANSWER.search(text):
         return "an answer of a command"
     for keys, says in _SHAPES[:_DOCUMENTS]:
         if text.lstrip().startswith(("{", "[")) and all(f'"{each}":' in text for each in keys):
             return says
     return "a case or simulation file" if all(each.search(text) for each in _TOML) else None
+
+
+def own_line(text: str) -> str | None:
+    """Return which of our own files one line is of, wherever it stands; None where it is of none of them."""
+    found = _json_object(text)
+    return None if found is None else _shape_of(found)
 
 
 def own_mark(lines: Iterable[str]) -> str | None:
@@ -69,6 +70,14 @@ def own_mark(lines: Iterable[str]) -> str | None:
         if found is not None:
             return found.group()
     return None
+
+
+def _shape_of(found: dict[str, Any]) -> str | None:
+    if "t" in found and found.get("event") in _EVENTS:
+        return "a wire log"
+    if found.get("kind") == "trial" and found.get("schema") == 1:
+        return "a recorded trial"
+    return next((says for keys, says in _SHAPES if keys <= found.keys()), None)
 
 
 def _json_object(text: str) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from pytest_regcase.errors import ImportRefused
 from pytest_regcase.importers.archive import unpack
 from pytest_regcase.importers.joining import joined_ref, joined_trial, nearest, outcomes_agree, principal
 from pytest_regcase.importers.protocol import Importer
-from pytest_regcase.importers.reading import digests_of, printable, refused
+from pytest_regcase.importers.reading import digests_of, on_one_line, refused
 from pytest_regcase.importers.recognise import (
     Progress,
     Recognised,
@@ -84,7 +84,7 @@ class Collection:
     def label(self, path: Path) -> str:
         """Return the path as a person would name it: below what was given, or its name."""
         below = path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else path.name
-        return printable(path.name if below == "." else below)
+        return on_one_line(path.name if below == "." else below)
 
     def _own(self, entry: Entry) -> Trial:
         try:
@@ -117,11 +117,12 @@ class Collection:
         No key holds a secret or what drives a terminal, and no two are equal, whatever that makes of their names.
         """
         held = Counter(source.path for source, _ in listed)
+        labels = {path: self.label(path) for path in held}
         used: set[str] = set()
         for source, ref in listed:
-            label = self.label(source.path)
+            label = labels[source.path]
             many = f"{label}::{ref.key}" if held[source.path] > 1 else label
-            key = plain = without_secrets(printable(ref.key if self.sources == 1 else many))
+            key = plain = without_secrets(on_one_line(ref.key if self.sources == 1 else many))
             number = 1
             while key in used:
                 number += 1

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pytest_regcase.importers.inspect_conversation import CANCEL_WORDS, SampleConversation
 from pytest_regcase.importers.inspect_log import START, InspectLog, SampleEntry
-from pytest_regcase.importers.last_document import LastDocument
+from pytest_regcase.importers.last_document import LastDocument, Version, version_of
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import (
     bare,
@@ -48,6 +48,7 @@ class InspectAi:
 
     def __init__(self) -> None:
         self._documents = LastDocument()
+        self._listed: tuple[Version | None, list[SampleEntry], list[str]] = (None, [], [])
 
     def handles(self, peek: Peek) -> bool:
         """Say whether it is a zip with a journal, or an object with version, eval and status or plan."""
@@ -64,7 +65,7 @@ class InspectAi:
             ImportRefused: the log is corrupt.
         """
         with InspectLog(source, self._documents) as log:
-            for entry in log.entries():
+            for entry in self._entries(log):
                 yield _ref(log, entry)
 
     def read(self, source: Path, ref: TrialRef) -> Trial:
@@ -74,10 +75,19 @@ class InspectAi:
             ImportRefused: the sample is not there any more, or its record is damaged.
         """
         with InspectLog(source, self._documents) as log:
-            entry = next((each for each in log.entries() if each.key == ref.key), None)
+            entry = next((each for each in self._entries(log) if each.key == ref.key), None)
             if entry is None:
                 raise refused("no-such-trial", source, f"no sample in it is {ref.key}", "List it again.")
             return _lost_trial(log, entry) if entry.is_lost else _trial(log, entry)
+
+    def _entries(self, log: InspectLog) -> list[SampleEntry]:
+        """Return what the log holds, without working it out again for each sample of the same file."""
+        version = version_of(log.path)
+        if version is None or version != self._listed[0]:
+            self._listed = version, log.entries(), list(log.notes)
+        _, entries, notes = self._listed
+        log.notes = list(notes)
+        return entries
 
 
 @dataclass(frozen=True)

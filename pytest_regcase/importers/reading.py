@@ -30,7 +30,14 @@ HEAD_BYTES: Final = 256 * 1024
 
 def refused(slug: str, path: Path, why: str, what_to_do: str) -> ImportRefused:
     """Return the refusal of `path` in the house form, with nothing that would drive a terminal."""
-    return ImportRefused(slug, printable(f"Couldn't import {path}: {why}.\n{what_to_do}"))
+    return ImportRefused(
+        slug, f"Couldn't import {on_one_line(str(path))}: {printable(why)}.\n{printable(what_to_do)}"
+    )
+
+
+def on_one_line(name: str) -> str:
+    """Return a name as it can be shown and copied: `printable`, and without line ends."""
+    return printable(name).replace("\n", "?")
 
 
 def printable(words: str) -> str:

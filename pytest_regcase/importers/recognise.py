@@ -74,6 +74,9 @@ def kind_of(path: Path) -> str:
         raise refused("unreadable", path, why.lower(), "Check the path.") from error
     if is_folder:
         return "folder"
+    if not is_file and (path.exists() or path.is_symlink()):
+        why = "it is neither a file nor a folder (a pipe, a socket, a device, or a link to nothing)"
+        raise refused("no-such-file", path, why, "Give a log, a folder of logs, or a zip of them.")
     if not is_file:
         raise refused("no-such-file", path, "there is no such file or folder", "Check the path.")
     return "zip" if read_head(path).startswith(_ZIP_MARKS) else "file"
@@ -85,9 +88,7 @@ def recognise_file(path: Path, known: Sequence[Importer]) -> Source | None:
     Raises:
         ImportRefused: it cannot be read, or two formats match.
     """
-    peek = _peek_file(path)  # one for all of them: its shape is worked out once
-    found = [reader for reader in known if reader.handles(peek)]
-    return Source(path, _only(path, found)) if found else None
+    return _taken(_peek_file(path), known)
 
 
 def recognise_folder(
@@ -124,19 +125,28 @@ def recognise_folder(
             if progress is not None:
                 progress(files, None, file.name)
             try:
-                source = recognise_file(file, known)
+                peek = _peek_file(file)
+                source = _taken(peek, known)
             except ImportRefused as refusal:
                 _unreadable(found, file, refusal, strict=strict)
                 continue
-            if source is None:
-                found.others += 1
-            else:
+            if source is not None:
                 found.sources.append(source)
+            elif peek.kind == "zip" and not strict:  # an agent's output may hold any zip
+                within = refused("zip-within", file, "it is a zip within what was given", "Give it by itself.")
+                found.unreadable.append(Unreadable(file, within))
+            else:
+                found.others += 1
         if depth < DEPTH_LIMIT:
             waiting.extend((each, depth + 1) for each in reversed(inner))
     found.sources.sort(key=lambda each: each.path)
     found.unreadable.sort(key=lambda each: each.path)
     return found
+
+
+def _taken(peek: Peek, known: Sequence[Importer]) -> Source | None:
+    found = [reader for reader in known if reader.handles(peek)]  # one peek: its shape is worked out once
+    return Source(peek.path, _only(peek.path, found)) if found else None
 
 
 def not_recognised(path: Path, known: Sequence[Importer], why: str) -> ImportRefused:

@@ -5,6 +5,7 @@ decision and version lines, and one `source` line for each ledger that it holds.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, Final
 
 from sqlalchemy import Connection, RowMapping, Table, func, select
@@ -63,9 +64,10 @@ def _attempts(connection: Connection, own_id: str) -> Iterator[dict[str, Any]]:
         key = [each.collate("C") for each in key]
     columns = (A.seq, A.record, A.invalidated_at, A.invalidated_why, A.home_ledger, A.home_row)
     query = select(*columns).order_by(*key, A.run, A["try"])
-    for seq, record, at, why, home, row in connection.execute(query, execution_options={"yield_per": _AT_ONCE}):
-        line = {"kind": "attempt", "record": record, "home": home or own_id, "row": home_row(home, row, seq)}
-        yield line if at is None else line | {"invalidated_at": at, "invalidated_why": why}
+    with closing(connection.execute(query, execution_options={"yield_per": _AT_ONCE})) as rows:
+        for seq, record, at, why, home, row in rows:
+            line = {"kind": "attempt", "record": record, "home": home or own_id, "row": home_row(home, row, seq)}
+            yield line if at is None else line | {"invalidated_at": at, "invalidated_why": why}
 
 
 def home_row(home_ledger: str | None, row: int | None, seq: int) -> int:

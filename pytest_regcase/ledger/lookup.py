@@ -3,15 +3,30 @@
 Order here is time (then session, run, try), not `seq`: ledgers that were merged in another order give the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, insert, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    String,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+)
 
 from pytest_regcase.ledger.columns import time_of
-from pytest_regcase.ledger.late import late_changes
-from pytest_regcase.ledger.schema import ATTEMPTS, DRAWS, FOLDS, SOURCES
+from pytest_regcase.ledger.late import COUNTER, late_changes
+from pytest_regcase.ledger.schema import ATTEMPTS, DRAWS, FOLDS, META, SOURCES
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord, Digests
 from pytest_regcase.records.words import AttemptVerdict, InconclusiveReason
@@ -78,43 +93,33 @@ class Checks(NamedTuple):
     """For `save_fold`: what had changed in rows of a time long ago when these were read."""
 
 
-def since_fix(ledger: Ledger, *, ledger_id: str, rows: int, at: datetime) -> Since:
+def held_rows(ledger: Ledger) -> dict[str, int]:
+    """Return how many rows this ledger has, and had each one that was merged into it, by the ledger's id."""
+    rows = ledger.database.read(lambda connection: connection.execute(select(SOURCES)).all())
+    return {row.ledger_id: row.rows for row in rows} | {ledger.ledger_id: ledger.row_count()}
+
+
+def since_fix(held: Mapping[str, int], *, ledger_id: str, rows: int, at: datetime) -> Since:
     """Return which rows are those since a fix that was claimed on `ledger_id` when that had `rows`."""
-    if ledger_id == ledger.ledger_id:
-        return Since(ledger_id, rows, at, rows <= ledger.row_count())
-    held = select(SOURCES.c.rows).where(SOURCES.c.ledger_id == ledger_id)
-    found = ledger.database.read(lambda connection: connection.execute(held).scalar())
-    return Since(ledger_id, rows, at, found is not None and rows <= found)
+    return Since(ledger_id, rows, at, ledger_id in held and rows <= held[ledger_id])
 
 
 def live_attempts(ledger: Ledger, case_id: str, agent: str, digests: Digests, since: Since) -> list[LiveAttempt]:
     """Return the live rows of the case by that agent on these digests, oldest first, and all of any agent and
     digests that share a draw with one of them.
     """
-    place = (A.seq, A.record, _after(ledger, since).label("after"), A.started_at, A.session_id, A.run, A["try"])
-    present = select(*place).where(
-        A.case_id == case_id, A.scenario == "live", A.agent == agent, _VALID, _are(digests)
-    )
-    mine, other = DRAWS.alias("mine"), DRAWS.alias("other")
-    shared = (
-        select(other.c.seq)
-        .join_from(
-            mine,
-            other,
-            and_(mine.c.case_id == other.c.case_id, mine.c.token == other.c.token, mine.c.seq != other.c.seq),
-        )
-        .distinct()
-    )
+    given = _given(case_id, agent, "live", digests) | _since(since)
+    place = _place(_kind(ledger, since))
 
     def read(connection: Connection) -> dict[int, tuple[Any, ...]]:
-        found = {row.seq: tuple(row) for row in connection.execute(present)}
+        found = {row.seq: tuple(row) for row in connection.execute(place.where(_ARE_THESE), given)}
         same_draw = {
             seq
             for numbers in _parts(list(found))
-            for seq in connection.execute(shared.where(mine.c.seq.in_(numbers))).scalars()
+            for seq in connection.execute(_SHARED.where(_MINE.c.seq.in_(numbers))).scalars()
         }
         for numbers in _parts(sorted(same_draw - found.keys())):
-            others = connection.execute(select(*place).where(A.seq.in_(numbers), _VALID))
+            others = connection.execute(place.where(A.seq.in_(numbers)), _since(since))
             found.update((row.seq, tuple(row)) for row in others)
         return found
 
@@ -126,60 +131,35 @@ def live_attempts(ledger: Ledger, case_id: str, agent: str, digests: Digests, si
 
 def set_aside(ledger: Ledger, case_id: str, agent: str, digests: Digests, since: Since) -> SetAside:
     """Count the live rows of the case by that agent since the fix that have other digests."""
-    query = select(func.count(), func.coalesce(func.sum(case((A.verdict == "recurred", 1), else_=0)), 0)).where(
-        A.case_id == case_id,
-        A.scenario == "live",
-        A.agent == agent,
-        _VALID,
-        ~_are(digests),
-        _after(ledger, since),
-    )
-    rows, recurred = ledger.database.read(lambda connection: tuple(connection.execute(query).one()))
+    given = _given(case_id, agent, "live", digests) | _since(since)
+    query = _count_of_others(_kind(ledger, since))
+    rows, recurred = ledger.database.read(lambda connection: tuple(connection.execute(query, given).one()))
     return SetAside(int(rows), int(recurred))
 
 
 def newest(ledger: Ledger, case_id: str, agent: str, scenario: str, digests: Digests) -> Iterator[AttemptRecord]:
     """Yield the attempts of one scenario on these digests, the newest first; reads more where they are taken."""
-    query = (
-        select(A.record)
-        .where(A.case_id == case_id, A.scenario == scenario, A.agent == agent, _VALID, _are(digests))
-        .order_by(A.started_at.desc(), A.session_id.desc(), A["try"].desc(), A.run.desc())
-    )
+    given = _given(case_id, agent, scenario, digests)
     start, size = 0, _FEW
     while True:
-        part = query.offset(start).limit(size)
-        found = ledger.database.read(lambda connection, part=part: list(connection.execute(part).scalars()))  # type: ignore[misc]
+        found = _records(ledger, given | {"start": start, "size": size})
         yield from map(AttemptRecord.model_validate_json, found)
         if len(found) < size:
             return
         start, size = start + size, _AT_ONCE
 
 
+def _records(ledger: Ledger, given: Mapping[str, Any]) -> list[str]:
+    return ledger.database.read(lambda connection: list(connection.execute(_NEWEST, given).scalars()))
+
+
 def checks(ledger: Ledger, case_id: str, agent: str) -> Checks:
     """Return what is folded of the case's checks by that agent, and the rows since, oldest first."""
-    folded = select(FOLDS.c.before, FOLDS.c.history).where(FOLDS.c.case_id == case_id, FOLDS.c.agent == agent)
-    columns = (
-        A.scenario,
-        A.session_id,
-        A["try"],
-        A.case_digest,
-        A.simulation_digest,
-        A.agent_digest,
-        A.model_digest,
-        A.started_at,
-        A.verdict,
-        A.reason,
-    )
-    rows = (
-        select(*columns)
-        .where(A.case_id == case_id, A.agent == agent, A.scenario != "live", _VALID)
-        .order_by(A.started_at, A.session_id, A["try"])
-    )
+    given = {"case_id": case_id, "agent": agent}
 
     def read(connection: Connection) -> Checks:
-        changes = late_changes(connection)
-        fold = connection.execute(folded).one_or_none()
-        found = connection.execute(rows if fold is None else rows.where(A.started_at >= fold.before))
+        changes, before, history = connection.execute(_FOLDED, given).one()
+        found = connection.execute(_CHECKS, given | {"since": before or ""})
         digests: dict[tuple[str, ...], Digests] = {}
         made = []
         for scenario, session_id, number, *parts, started_at, verdict, reason in found:
@@ -189,8 +169,8 @@ def checks(ledger: Ledger, case_id: str, agent: str) -> Checks:
                 known = digests[tuple(parts)] = Digests(**dict(zip(names, parts, strict=True)))
             at = datetime.fromisoformat(started_at)
             made.append(CheckAttempt(case_id, agent, scenario, session_id, number, known, at, verdict, reason))
-        before = None if fold is None else Fold(datetime.fromisoformat(fold.before), fold.history)
-        return Checks(before, made, changes)
+        fold = None if before is None else Fold(datetime.fromisoformat(before), history)
+        return Checks(fold, made, int(changes))
 
     return ledger.database.read(read)
 
@@ -212,28 +192,113 @@ def save_fold(ledger: Ledger, case_id: str, agent: str, fold: Fold, *, changes: 
     return ledger.database.write("fold old checks in", save, alone=True)
 
 
-def _are(digests: Digests) -> ColumnElement[bool]:
-    return and_(
-        A.case_digest == digests.case,
-        A.agent_digest == digests.agent,
-        _equal(A.simulation_digest, digests.simulation),
-        _equal(A.model_digest, digests.model),
-    )
+# The statements are made once: to make one costs more than to run it.
+
+_Kind = Literal["by-time", "here", "merged"]
 
 
-def _equal(column: ColumnElement[str], value: str | None) -> ColumnElement[bool]:
-    # NULL where it is negated must be no third truth: a row with another digest is "not these".
-    return column.is_(None) if value is None else and_(column.is_not(None), column == value)
+def _given(case_id: str, agent: str, scenario: str, digests: Digests) -> dict[str, Any]:
+    return {
+        "case_id": case_id,
+        "agent": agent,
+        "scenario": scenario,
+        "of_case": digests.case,
+        "of_simulation": digests.simulation,
+        "of_agent": digests.agent,
+        "of_model": digests.model,
+    }
 
 
-def _after(ledger: Ledger, since: Since) -> ColumnElement[bool]:
-    by_time: ColumnElement[bool] = A.started_at >= time_of(since.at)
+def _since(since: Since) -> dict[str, Any]:
+    return {"fix_at": time_of(since.at), "fix_rows": since.rows, "fix_ledger": since.ledger_id}
+
+
+def _kind(ledger: Ledger, since: Since) -> "_Kind":
     if not since.at_hand:
+        return "by-time"
+    return "here" if since.ledger_id == ledger.ledger_id else "merged"
+
+
+def _after(kind: "_Kind") -> ColumnElement[bool]:
+    by_time: ColumnElement[bool] = A.started_at >= bindparam("fix_at")
+    if kind == "by-time":
         return by_time
-    if since.ledger_id == ledger.ledger_id:
-        return or_(and_(A.home_ledger.is_(None), A.seq > since.rows), and_(A.home_ledger.is_not(None), by_time))
-    from_there = and_(A.home_ledger.is_not(None), A.home_ledger == since.ledger_id)
-    return or_(and_(from_there, A.home_row > since.rows), and_(~from_there, by_time))
+    if kind == "here":
+        made_here = and_(A.home_ledger.is_(None), A.seq > bindparam("fix_rows"))
+        return or_(made_here, and_(A.home_ledger.is_not(None), by_time))
+    from_there = and_(A.home_ledger.is_not(None), A.home_ledger == bindparam("fix_ledger"))
+    return or_(and_(from_there, A.home_row > bindparam("fix_rows")), and_(~from_there, by_time))
+
+
+@cache
+def _place(kind: "_Kind") -> Select[Any]:
+    after = _after(kind).label("after")
+    return select(A.seq, A.record, after, A.started_at, A.session_id, A.run, A["try"]).where(_VALID)
+
+
+@cache
+def _count_of_others(kind: "_Kind") -> Select[Any]:
+    recurred = func.coalesce(func.sum(case((A.verdict == "recurred", 1), else_=0)), 0)
+    return select(func.count(), recurred).where(_VALID, _OF_SCENARIO, ~_DIGESTS, _after(kind))
+
+
+_OF_SCENARIO = and_(
+    A.case_id == bindparam("case_id"), A.scenario == bindparam("scenario"), A.agent == bindparam("agent")
+)
+_DIGESTS = and_(
+    A.case_digest == bindparam("of_case"),
+    A.agent_digest == bindparam("of_agent"),
+    # No digest is a digest too: NULL must be no third truth where this is negated.
+    A.simulation_digest.is_not_distinct_from(bindparam("of_simulation", type_=String())),
+    A.model_digest.is_not_distinct_from(bindparam("of_model", type_=String())),
+)
+_ARE_THESE = and_(_OF_SCENARIO, _DIGESTS)
+_NEWEST = (
+    select(A.record)
+    .where(_VALID, _ARE_THESE)
+    .order_by(A.started_at.desc(), A.session_id.desc(), A["try"].desc(), A.run.desc())
+    .limit(bindparam("size", type_=Integer()))
+    .offset(bindparam("start", type_=Integer()))
+)
+_MINE, _OTHER = DRAWS.alias("mine"), DRAWS.alias("other")
+_SHARED = (
+    select(_OTHER.c.seq)
+    .join_from(
+        _MINE,
+        _OTHER,
+        and_(_MINE.c.case_id == _OTHER.c.case_id, _MINE.c.token == _OTHER.c.token, _MINE.c.seq != _OTHER.c.seq),
+    )
+    .distinct()
+)
+_FOLDED = (
+    select(META.c.value, FOLDS.c.before, FOLDS.c.history)
+    .select_from(
+        META.outerjoin(FOLDS, and_(FOLDS.c.case_id == bindparam("case_id"), FOLDS.c.agent == bindparam("agent")))
+    )
+    .where(META.c.name == COUNTER)
+)
+_CHECKS = (
+    select(
+        A.scenario,
+        A.session_id,
+        A["try"],
+        A.case_digest,
+        A.simulation_digest,
+        A.agent_digest,
+        A.model_digest,
+        A.started_at,
+        A.verdict,
+        A.reason,
+    )
+    .where(
+        A.case_id == bindparam("case_id"),
+        A.agent == bindparam("agent"),
+        A.started_at >= bindparam("since"),
+        A.scenario != "live",
+        _VALID,
+    )
+    .order_by(A.started_at, A.session_id, A["try"])
+)
 
 
 def _parts(numbers: list[int]) -> list[list[int]]:

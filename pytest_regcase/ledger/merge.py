@@ -4,7 +4,7 @@ Bringing the same lines again changes nothing, and the order in which ledgers ar
 keeps the ledger that it was made on; what was invalidated anywhere stays invalidated.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -57,9 +57,17 @@ def merge_lines(ledger: Ledger, lines: Callable[[], Iterable[Mapping[str, Any]]]
         UsageRefused: it has another record of an attempt that is here; nothing is brought in then.
         LedgerError: it cannot be written.
     """
-    return ledger.database.write(
-        "merge into", lambda connection: _Merge(ledger, connection).run(lines()), alone=True
-    )
+
+    def work(connection: Connection) -> Brought:
+        given = lines()
+        try:
+            return _Merge(ledger, connection).run(given)
+        finally:
+            if isinstance(given, Generator):
+                # It may hold a file or another ledger open.
+                given.close()
+
+    return ledger.database.write("merge into", work, alone=True)
 
 
 def import_records(ledger: Ledger, records: Iterable[AttemptRecord]) -> Brought:

@@ -26,6 +26,7 @@ from pytest_regcase.records.words import InconclusiveReason
 from pytest_regcase.reporters.layout import wrapped
 from pytest_regcase.reporters.terminal import summary_lines
 from pytest_regcase.session.gate import decide_session
+from pytest_regcase.session.ledger_exchange import SPOOL_FILE
 from pytest_regcase.session.opening import CaseEntry
 from pytest_regcase.session.unfinished import unfinished_record
 
@@ -172,14 +173,18 @@ class Controller:
 
     def _spooled(self, record: AttemptRecord) -> str:
         """Keep a record that the ledger refused beside the attempts; say where, or why not even there."""
-        spool = self._gate.session_folder / "not-in-the-ledger.jsonl"
+        spool = self._gate.session_folder / SPOOL_FILE
         try:
             spool.parent.mkdir(parents=True, exist_ok=True)
             with spool.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record.to_plain()) + "\n")
         except OSError as error:
             return f"What it would have held could not be kept either: {error}."
-        return f"What it would have held is in {spool}."
+        # The path on a line of its own, to be copied.
+        return (
+            "What it would have held is kept, for `regcase ledger import FILE` when the ledger is back:\n"
+            f"{os.path.relpath(spool, self._gate.project.root)}"
+        )
 
     def _without_ledger(self) -> GateDecision | None:
         """Decide once more, now that the ledger failed: what could not be kept is not green."""

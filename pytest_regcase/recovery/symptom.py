@@ -82,9 +82,10 @@ def likeness(case: RegressionCase, task_text: str | None, trial: Trial) -> Liken
 
     The failure came back (`same`) only where the trial is of the case's task: both task ids are recorded and
     equal, or one is absent and the task texts are equal. A case digest is bound to its task, so the same symptom
-    on another task is a look-alike; so is one at another step. A case without a symptom match takes any failure of
-    its task, as live attempts do, and has no look-alikes; neither has a symptom that asks for nothing but how the
-    trial ended.
+    on another task is a look-alike; so is one at another step. Off the case's own task only an error of the type
+    that the case recorded is alike: that a call was left unanswered, or how a trial ended, is shared by failures
+    that have nothing else in common. A case without a symptom match takes any failure of its task, as live
+    attempts do, and has no look-alikes; neither has a symptom that asks for nothing but how the trial ended.
     """
     symptom, step = case.symptom_match, case.observation.failing_step
     task = _same_task(case, task_text, trial)
@@ -93,12 +94,12 @@ def likeness(case: RegressionCase, task_text: str | None, trial: Trial) -> Liken
     seen = ending_of(trial)
     if differs(seen, symptom, step) is None and task:
         return "same"
-    if symptom.error_type is None and not symptom.no_reply:
-        return None
     if differs(seen, symptom, None) is not None:
         return None
     if task:
-        return "other-step"
+        return "other-step" if symptom.error_type is not None or symptom.no_reply else None
+    if symptom.error_type is None:
+        return None
     return "task-not-recorded" if task is None else "other-task"
 
 
@@ -124,9 +125,8 @@ def _same_task(case: RegressionCase, task_text: str | None, trial: Trial) -> boo
     known = case.observation.task_id
     if known is not None and trial.task_id is not None:
         return known == trial.task_id
-    if task_text is not None and trial.task_text is not None:
-        return task_text.strip() == trial.task_text.strip()
-    return None
+    texts = [(each or "").strip() for each in (task_text, trial.task_text)]
+    return texts[0] == texts[1] if all(texts) else None
 
 
 def _searched(pattern: str, names: Collection[str]) -> bool:

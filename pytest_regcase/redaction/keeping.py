@@ -24,12 +24,17 @@ class Keep:
         """Take the words of `--keep`, and the reason, which must be given with them.
 
         Raises:
-            UsageRefused: no reason, or one of them is no kind and no regular expression.
+            UsageRefused: words without a reason, a reason without words, or one that is no kind and no regular
+                expression.
         """
         if words and not (why and why.strip()):
             raise UsageRefused(
                 "Couldn't keep what looks like a secret: no reason is given, and the case records it.\n"
                 "Say it with --keep-reason."
+            )
+        if why and why.strip() and not words:
+            raise UsageRefused(
+                "Couldn't use --keep-reason: nothing is to be kept.\nSay with --keep what it is the reason for."
             )
         self._why = why
         self._kinds = frozenset(words) & KINDS

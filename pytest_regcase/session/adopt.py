@@ -18,7 +18,7 @@ from pytest_regcase.records.plurals import how_many
 from pytest_regcase.recovery.symptom import signature
 from pytest_regcase.redaction import redact
 from pytest_regcase.session.given_work_tree import read_work_tree
-from pytest_regcase.session.making import Adopted, Making, Plan, Settings, redacted, said_of, write
+from pytest_regcase.session.making import Adopted, Making, Plan, Settings, redacted, said_of, write, write_all
 from pytest_regcase.session.persons_word import PersonsWord, said
 from pytest_regcase.session.sweep import (
     Failure,
@@ -111,7 +111,7 @@ def adopt_all(project: Project, source: Path, settings: Settings | None = None) 
 
     Trials that look like a case that is there, and a signature whose trial no case can hold, are passed over and
     said.
-    Nothing is written before every case could be.
+    All cases are written or none, also where it is interrupted.
 
     Raises:
         ImportRefused: nothing failed, or nothing can be read.
@@ -160,7 +160,7 @@ def adopt_all(project: Project, source: Path, settings: Settings | None = None) 
         warnings.append(why)
     if lost:
         warnings.append(how_many(len(lost), "trial") + " left no record: in no case and no baseline")
-    return AdoptedAll(tuple(write(plan) for plan in plans), tuple(over), tuple(warnings))
+    return AdoptedAll(write_all(plans), tuple(over), tuple(warnings))
 
 
 def failed_trials(source: Path, settings: Settings | None = None) -> Listed:

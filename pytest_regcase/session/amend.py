@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from pytest_regcase.case_files import CASE_FILE, LoadedCase, load_case
 from pytest_regcase.case_files.editing import append_amendments
-from pytest_regcase.case_files.guarded import GUARDED, Change, appended_since, guarded_changes, is_amended
+from pytest_regcase.case_files.guarded import (
+    GUARDED,
+    Change,
+    appended_since,
+    guarded_changes,
+    is_amended,
+    names_observed,
+)
 from pytest_regcase.case_files.loading import check_case
 from pytest_regcase.case_files.rewriting import set_value
 from pytest_regcase.case_files.seal import observation_digest, sealed_version
@@ -22,7 +29,7 @@ from pytest_regcase.errors import FileError, UsageRefused
 from pytest_regcase.records.case import Amendment, Observation, RegressionCase
 from pytest_regcase.records.session import Transition
 from pytest_regcase.session.git_revision import last_commit, open_revision
-from pytest_regcase.session.life import moment
+from pytest_regcase.session.life import moment, words
 from pytest_regcase.session.who import who_acts
 from pytest_regcase.toml_lines import (
     TOML_LIMIT_BYTES,
@@ -93,6 +100,7 @@ def amend_case(
     edit = _by_fields(path, fields) if fields else _by_hand(path, since)
     by = by or who_acts(project.root, "who amends the case")
     at = moment(edit.now, at)
+    why = words(edit.now, why)
     made = tuple(
         Amendment(what=text, why=why, who=by, at=at, old_digest=_old_seal(edit) if observed else None)
         for text, observed in _texts(edit, what)
@@ -123,7 +131,11 @@ def _texts(edit: _Edit, what: str | None) -> list[tuple[str, bool]]:
             "Say with --what which key was changed, from what to what."
         )
     if what is not None:
-        observed = [what]
+        # What git shows is written down all the same: a text can name one key and leave out another.
+        observed = [
+            what,
+            *(each.text for each in edit.changes if each.is_observed and not names_observed(what, each.key)),
+        ]
     texts = [*((text, True) for text in observed), *others]
     if not texts:
         raise UsageRefused(

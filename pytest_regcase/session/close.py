@@ -84,7 +84,7 @@ def close_case(project: Project, path: Path, *, by: str | None = None, at: datet
         numbers = _numbers(project, loaded, claim, snapshot)
         revision = snapshot.agent_digests[loaded.case.agent]
         closed = Closed(at=moment(loaded, at), by=by, revision=revision, numbers=numbers)
-        append_record(loaded.path, "closed", closed)
+        append_record(loaded.path, "closed", closed, seen=loaded.case)
         ledger.add_transition(
             Transition(
                 case_id=loaded.id,

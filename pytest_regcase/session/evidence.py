@@ -28,6 +28,7 @@ from pytest_regcase.importers.reading import digest_file, printable
 from pytest_regcase.records.case import Evidence, Withdrawal
 from pytest_regcase.records.words import CauseStatus
 from pytest_regcase.redaction import Redactor, numbers_taken
+from pytest_regcase.session.life import words
 from pytest_regcase.session.own_products import Cited, attached_name, look_for_own
 from pytest_regcase.session.who import who_acts
 from pytest_regcase.toml_lines import shown
@@ -105,13 +106,13 @@ def cite(
         lines=named.lines,
         digest=cited.digest,
         quote=quote,
-        why=why,
-        why_outside=why_outside if outside is not None else None,
+        why=redactor.text(why),
+        why_outside=redactor.text(why_outside) if why_outside and outside is not None else None,
         who=who or who_acts(project.root, "who cites the evidence"),
         at=at or _now(),
     )
     check_not_there(loaded.case, evidence)
-    now = append_record(loaded.path, "evidence", evidence)
+    now = append_record(loaded.path, "evidence", evidence, seen=loaded.case)
     notices = []
     if log.form.form == "nothing":
         what = log.form.says.removesuffix(": nothing in it counts")
@@ -147,7 +148,7 @@ def withdraw(
     """
     loaded = load_case(path)
     by = who or who_acts(project.root, "who withdraws the evidence")
-    now = withdraw_evidence(loaded.path, evidence_id, Withdrawal(why=why, who=by, at=at or _now()))
+    now = withdraw_evidence(loaded.path, evidence_id, Withdrawal(why=words(loaded, why), who=by, at=at or _now()))
     evidence = next(each for each in now.case.evidence if each.id == evidence_id)
     before, after = loaded.case.computed_cause_status, now.case.computed_cause_status
     return Written(loaded.path, loaded.id, evidence, before, after, {})
@@ -163,6 +164,7 @@ def _read(file: Path, place: Place) -> Cited:
     lines: list[bytes] = []
     number = 0
     try:
+        was = file.stat() if file.is_file() else None
         head = read_head(file)
         for number, raw in read_lines(file):
             if number < place.first:
@@ -171,15 +173,24 @@ def _read(file: Path, place: Place) -> Cited:
                 lines.append(raw)
             else:
                 break
+        found = digest_file(file)
+        now = file.stat()
     except LogUnreadable as error:
         raise _refused(place, error.why, error.what_to_do) from error
+    except OSError as error:
+        raise _refused(place, (error.strerror or str(error)).lower(), "Check the file.") from error
+    if was is None or (was.st_ino, was.st_size, was.st_mtime_ns) != (now.st_ino, now.st_size, now.st_mtime_ns):
+        raise _refused(place, "it was changed while it was read", "Copy it to a file that stays, and cite that.")
+    if head and not was.st_size:
+        # As below /proc: another reading gives another text, and no digest of it can be checked again.
+        raise _refused(place, "it is no stored file", "Save what it says to a file, and cite that.")
     if len(lines) <= place.last - place.first:
         raise _refused(place, f"the file has {number} lines", "Name lines that it has.", slug="no-such-lines")
     if any(b"\0" in each for each in lines) or (b"\0" in head[:8192] and not head.startswith(b"__CURSOR=")):
         raise _refused(place, "the file is no text", "Have it written out as text, and cite that.", slug="no-text")
     if not any(each.strip() for each in lines):
         raise _refused(place, "the lines are empty", "Name the lines that show it.", slug="no-such-lines")
-    return Cited(file, digest_file(file), head.decode("utf-8", "replace"), lines, list(above))
+    return Cited(file, found, head.decode("utf-8", "replace"), lines, list(above))
 
 
 def _place_in_time(loaded: LoadedCase, file: Path, place: Place) -> tuple[Log, str | None]:

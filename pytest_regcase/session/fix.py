@@ -12,7 +12,7 @@ from pytest_regcase.config import Project
 from pytest_regcase.records.case import Fix
 from pytest_regcase.records.session import Transition
 from pytest_regcase.rules.claim_plan import risk_of, shown_risk
-from pytest_regcase.session.life import moment
+from pytest_regcase.session.life import moment, words
 from pytest_regcase.session.revision import revision_of
 from pytest_regcase.session.rules_in_force import claim_settings, plan_in_force, rerun_rule
 from pytest_regcase.session.who import who_acts
@@ -67,6 +67,7 @@ def claim_fix(
     by = by or who_acts(project.root, "who claims the fix")
     notices += _about_earlier(loaded, revision)
     at = moment(loaded, at)
+    note = words(loaded, note) if note else note
     with ledger_for(project) as ledger:
         fix = Fix(
             number=number,
@@ -77,7 +78,7 @@ def claim_fix(
             by=by,
             note=note,
         )
-        append_record(loaded.path, "fix", fix)
+        append_record(loaded.path, "fix", fix, seen=loaded.case)
         why = f"fix {number} is claimed" + (f": {note}" if note else "")
         ledger.add_transition(Transition(case_id=loaded.id, at=at, kind="fix", why=why, who=by, evidence=revision))
     return ClaimedFix(loaded.path, loaded.id, fix, need, rule.max_failure_rate, risk, tuple(notices))

@@ -145,10 +145,20 @@ def _newest(ledger: "Ledger", key: AttemptKey, digests: Digests) -> Iterator[Att
 def _live_since_fix(
     project: Project, cases: Sequence[LoadedCase], ledger: "Ledger", snapshot: SessionSnapshot
 ) -> dict[str, _SinceFix]:
-    return {each.id: _since_fix(project, each, ledger, snapshot) for each in cases if each.case.fix}
+    from pytest_regcase.ledger.lookup import held_rows
+
+    claimed = [each for each in cases if each.case.fix]
+    held = held_rows(ledger) if claimed else {}
+    return {each.id: _since_fix(project, each, ledger, held, snapshot) for each in claimed}
 
 
-def _since_fix(project: Project, loaded: LoadedCase, ledger: "Ledger", snapshot: SessionSnapshot) -> _SinceFix:
+def _since_fix(
+    project: Project,
+    loaded: LoadedCase,
+    ledger: "Ledger",
+    held: Mapping[str, int],
+    snapshot: SessionSnapshot,
+) -> _SinceFix:
     from pytest_regcase.ledger.lookup import live_attempts, set_aside, since_fix
 
     fix = last_fix(loaded.case)
@@ -156,7 +166,7 @@ def _since_fix(project: Project, loaded: LoadedCase, ledger: "Ledger", snapshot:
     name = agent_name(loaded, snapshot)
     plan = AttemptPlan(key=AttemptKey(case_id=loaded.id, agent=name, scenario="live"), kind="live")
     present = attempt_digests(project, loaded, None, plan, snapshot)
-    since = since_fix(ledger, ledger_id=fix.ledger_id, rows=fix.rows, at=fix.at)
+    since = since_fix(held, ledger_id=fix.ledger_id, rows=fix.rows, at=fix.at)
     rows = live_attempts(ledger, loaded.id, name, present, since)
     counting: list[LiveRow] = []
     # Freshness is judged over every row that shares a draw: an answer seen before the fix is no new one after it.

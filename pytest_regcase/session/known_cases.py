@@ -19,6 +19,7 @@ from pytest_regcase.recovery.symptom import Likeness, likeness
 from pytest_regcase.rules.lifecycle import case_state, in_utc
 from pytest_regcase.toml_lines import shown
 
+HOLDS: Final = "it holds this very trial"
 SAYS: Final[dict[Likeness, str]] = {
     "same": "the same symptom on the same task",
     "other-step": "the same symptom on the same task, at another step",
@@ -93,7 +94,7 @@ def looks_like(cases: Sequence[KnownCase], trial: Trial) -> Likely | None:
     """Return the case that holds a failed trial, or else the one that it looks most like; None without one."""
     for case in cases:
         if case.holds(trial):
-            return Likely(case, "it holds this very trial")
+            return Likely(case, HOLDS)
     for wanted, why in SAYS.items():
         for case in cases:
             if case.likeness(trial) == wanted:

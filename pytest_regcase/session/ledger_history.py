@@ -76,9 +76,12 @@ def _histories(rows: Sequence["CheckAttempt"]) -> Histories:
 
 
 def _joined(old: Histories, new: Histories) -> Histories:
-    return {
-        name: condensed((*old.get(name, ()), *new.get(name, ()))) for name in sorted({*old.keys(), *new.keys()})
-    }
+    return {name: _chained(old.get(name, ()), new.get(name, ())) for name in sorted({*old.keys(), *new.keys()})}
+
+
+def _chained(old: tuple[FirstAttempt, ...], new: tuple[FirstAttempt, ...]) -> tuple[FirstAttempt, ...]:
+    """Both in a row; what is folded is condensed already, so only its end may go together with what follows."""
+    return (*old[:-1], *condensed((*old[-1:], *new)))
 
 
 def _packed(histories: Histories) -> str:
@@ -108,7 +111,8 @@ def _unpacked(history: str) -> Histories:
     digests = ["|".join(read["parts"][part] for part in each) for each in read["digests"]]
     return {
         name: tuple(
-            FirstAttempt(
+            # Not validated again: it is what _packed wrote, and there are tens of thousands.
+            FirstAttempt.model_construct(
                 failed=_OUTCOMES[letter],
                 digests=digests[place],
                 session_id=session_id,

@@ -13,6 +13,7 @@ from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.case import RegressionCase, Reopened, Retired
 from pytest_regcase.records.session import Transition
 from pytest_regcase.records.words import CaseState, TransitionKind
+from pytest_regcase.redaction import Redactor, numbers_taken
 from pytest_regcase.rules.lifecycle import case_state, in_utc
 from pytest_regcase.session.who import who_acts
 from pytest_regcase.toml_lines import shown
@@ -55,7 +56,7 @@ def reopen_case(
             f" claimed since.\nWhen there is one: regcase fix {loaded.id}"
         )
     by = by or who_acts(project.root, "who reopens the case")
-    record = Reopened(at=moment(loaded, at), by=by, why=why)
+    record = Reopened(at=moment(loaded, at), by=by, why=words(loaded, why))
     return _append(project, loaded, record)
 
 
@@ -77,7 +78,7 @@ def retire_case(
             f"To bring it back: regcase reopen {loaded.id} --why ..."
         )
     by = by or who_acts(project.root, "who retires the case")
-    record = Retired(at=moment(loaded, at), by=by, why=why)
+    record = Retired(at=moment(loaded, at), by=by, why=words(loaded, why))
     return _append(project, loaded, record)
 
 
@@ -103,6 +104,11 @@ def moment(loaded: LoadedCase, at: datetime | None = None) -> datetime:
     )
 
 
+def words(loaded: LoadedCase, text: str) -> str:
+    """Return what a person says of the case as it may be written down: without secrets."""
+    return Redactor(numbers_taken=numbers_taken([loaded.path.read_text(encoding="utf-8")])).text(text)
+
+
 def day(at: datetime) -> str:
     """Return the day of `at`, in UTC."""
     return in_utc(at).date().isoformat()
@@ -114,7 +120,7 @@ def _append(project: Project, loaded: LoadedCase, record: Reopened | Retired) ->
     table: TransitionKind = "reopened" if isinstance(record, Reopened) else "retired"
     # Opened first: a ledger that cannot be written is told before the case file has changed.
     with ledger_for(project) as ledger:
-        now = append_record(loaded.path, table, record)
+        now = append_record(loaded.path, table, record, seen=loaded.case)
         ledger.add_transition(
             Transition(case_id=loaded.id, at=record.at, kind=table, why=record.why, who=record.by)
         )

@@ -4,6 +4,7 @@ Knows one trial at a time; finds and reads none. Must not print and must not imp
 """
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from pytest_regcase.recovery.symptom import signature
 from pytest_regcase.redaction import PLACEHOLDER_PREFIX, Keep, Redactor, redact_trial
 from pytest_regcase.session.attach import attach
 from pytest_regcase.session.given_work_tree import WorkTree
-from pytest_regcase.session.known_cases import KnownCase, Likely, known_cases, looks_like
+from pytest_regcase.session.known_cases import HOLDS, KnownCase, Likely, known_cases, looks_like
 from pytest_regcase.session.owners import Owner, owner_of
 
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
@@ -65,6 +66,8 @@ class Settings:
 def said_of(likely: Likely) -> str:
     """Return what a person is told of a failure that looks like a case."""
     name = likely.case.id
+    if likely.why == HOLDS:
+        return f"Looks like {name}: {HOLDS}.\nSee `regcase show {name}`; for one more case of it, say --new."
     return f"Looks like {name}: {likely.why}.\nSee `regcase show {name}`; if it is another failure, say --new."
 
 
@@ -181,6 +184,24 @@ def write(plan: Plan, *, warnings: Sequence[str] = ()) -> Adopted:
             *_about_replies(plan.trial, has_work_tree=tree is not None),
         ),
     )
+
+
+def write_all(plans: Sequence[Plan]) -> tuple[Adopted, ...]:
+    """Write the cases, or none of them: what was written is removed where a later one cannot be, or on Ctrl-C.
+
+    Raises:
+        WriteError: the file system refuses.
+        FileError: a recorded file holds what no case may.
+    """
+    written: list[Adopted] = []
+    try:
+        for plan in plans:
+            written.append(write(plan))
+    except BaseException:
+        for each in written:
+            shutil.rmtree(each.folder, ignore_errors=True)
+        raise
+    return tuple(written)
 
 
 def redacted(trial: Trial, keep: Keep, attachments: Sequence[Path] = ()) -> Clean:

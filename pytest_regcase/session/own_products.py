@@ -14,7 +14,7 @@ from pytest_regcase.case_files import CASE_FILE, LoadedCase, built_in_folder, fi
 from pytest_regcase.config import Project
 from pytest_regcase.errors import RegcaseError
 from pytest_regcase.evidence.log_lines import LogUnreadable, read_head
-from pytest_regcase.evidence.own_marks import own_form, own_mark
+from pytest_regcase.evidence.own_marks import own_form, own_line, own_mark
 from pytest_regcase.importers.reading import digest_file
 from pytest_regcase.session.attach import FOLDER as ATTACHED
 from pytest_regcase.session.run_folder import RUN_FILE
@@ -104,6 +104,10 @@ def _by_marks(cited: Cited) -> str | None:
     if form is not None:
         return f"it is {form} that regcase has written"
     lines = [each.decode("utf-8", "replace") for each in (*cited.lines, *cited.before)]
+    # Pasted behind a real log, a line of ours is no head; what stands above the cited lines is not cited.
+    pasted = next(filter(None, map(own_line, lines[: len(cited.lines)])), None)
+    if pasted is not None:
+        return f"a cited line is one of {pasted} that regcase has written"
     mark = own_mark(lines)
     return (
         f'"{mark}" in it, or directly above it, is a mark of our own supplier or of an attempt' if mark else None

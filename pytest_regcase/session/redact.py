@@ -22,6 +22,7 @@ from pytest_regcase.case_files import (
     replace_files,
     tree_digest,
 )
+from pytest_regcase.case_files.guarded import REDACTED
 from pytest_regcase.case_files.loading import TRANSCRIPT
 from pytest_regcase.case_files.rendering import record_text
 from pytest_regcase.case_files.rewriting import add_redactions, replace_digests, rewrite_strings
@@ -316,7 +317,7 @@ def _not_found(folder: Path, names: tuple[str, ...]) -> str:
 
 def _what(counts: Counter[str], removed: dict[str, int]) -> str:
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()) if count)
-    return f"removed {kinds} from {', '.join(removed)}"
+    return f"{REDACTED}{kinds} from {', '.join(removed)}"
 
 
 def _without(literal: Literal | None, text: str) -> str:

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, ValidationError, create_model
 
 from pytest_regcase import registry
 from pytest_regcase.errors import FileError
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.wire import Delivery, NotApplicable
 from pytest_regcase.supplier.protocol import Fault
 from pytest_regcase.supplier.replies import count_replies, resolve_failing_step

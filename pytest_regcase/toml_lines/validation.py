@@ -211,7 +211,7 @@ def _names_at(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
 
 
 def _names(model: type[BaseModel]) -> list[str]:
-    return [field.alias or name for name, field in model.model_fields.items()]
+    return [field.alias or name for name, field in model.model_fields.items() if not field.exclude]
 
 
 def _step(annotation: Any, part: int | str) -> Any:

@@ -1,12 +1,14 @@
 import stat
+import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from pytest_regcase.case_files import append_record, load_case
+from pytest_regcase.case_files import append_record, editing, load_case
 from pytest_regcase.errors import FileError, SealError, UsageRefused
 from pytest_regcase.records.case import Amendment, Closed, Evidence, Fix, Reopened, Retired
+from pytest_regcase.toml_lines import read_bounded
 from tests.case_files.conftest import MINIMUM, WriteCase
 
 AT = datetime(2026, 4, 13, 8, 0, 0, tzinfo=UTC)
@@ -113,6 +115,46 @@ def test_a_record_that_would_break_the_case_is_refused_and_leaves_it(write_case:
     with pytest.raises(FileError, match="fix number '1' is there twice"):
         append_record(path, "fix", fix())
     assert path.read_bytes() == once != before
+
+
+def test_a_record_that_was_decided_on_another_case_is_refused(write_case: WriteCase) -> None:
+    path = write_case()
+    seen = load_case(path).case
+    append_record(path, "fix", fix(), seen=seen)
+    before = path.read_bytes()
+    with pytest.raises(UsageRefused, match="changed meanwhile"):
+        append_record(path, "closed", Closed(at=AT, by="mina", revision="r", numbers={"clean": 29}), seen=seen)
+    assert path.read_bytes() == before
+
+
+def test_of_two_commands_at_once_one_is_told_and_none_is_lost(
+    write_case: WriteCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_case()
+    told: list[str] = []
+
+    def other() -> None:
+        try:
+            append_record(path, "fix", fix(2))
+        except UsageRefused as error:
+            told.append(error.text)
+
+    thread = threading.Thread(target=other)
+
+    def slow(of: Path, limit: int) -> bytes:
+        found = read_bounded(of, limit)
+        if thread.ident is None:
+            # The file has just been compared, and is not replaced yet.
+            thread.start()
+            thread.join(0.1)
+        return found
+
+    monkeypatch.setattr(editing, "read_bounded", slow)
+    append_record(path, "fix", fix())
+    thread.join()
+    assert [each.number for each in load_case(path).case.fix] == [1]
+    assert len(told) == 1
+    assert "changed meanwhile" in told[0]
 
 
 def test_an_unsealed_case_takes_no_record(write_case: WriteCase) -> None:

@@ -118,7 +118,7 @@ def test_other_folders_and_samples_can_be_chosen(capsys: pytest.CaptureFixture[s
     source = str(GOLD / "inspect" / "sweep.eval")
     assert main(["new", "--from-trial", source, *arguments, "--owner", "me", "--id", "one"]) == 0
     out = capsys.readouterr().out
-    assert f"{os.path.join('elsewhere', 'one', 'recorded', 'work_tree')} (1 files)" in out
+    assert f"{os.path.join('elsewhere', 'one', 'recorded', 'work_tree')} (1 file)" in out
     case = load_case(Path("elsewhere/one")).case
     assert (case.title, case.observation.task_id) == ("seen", "greeting/bad")
 
@@ -131,6 +131,23 @@ def test_twice_is_refused_with_a_free_id(capsys: pytest.CaptureFixture[str]) -> 
     assert main(arguments) == 2
     assert "--id one-2" in capsys.readouterr().err
     assert Path("cases/one/case.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--from-trial", ""],
+        ["--from-trial", FAILED, "--cases", ""],
+        ["--from-trial", FAILED, "--work-tree", ""],
+        ["--from-trial", FAILED, "--attach", ""],
+    ],
+)
+def test_an_empty_path_is_not_the_folder_that_one_is_in(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(["new", *arguments, "--owner", "me"]) == 2
+    assert "would be the folder that you are in" in capsys.readouterr().err
+    assert not Path("cases").exists()
 
 
 @pytest.mark.parametrize("option", ["--owner", "--title"])
@@ -222,7 +239,7 @@ def test_failed_as_json_names_each_trial(sweep: Path, capsys: pytest.CaptureFixt
 def test_nothing_failed_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     passed = str(GOLD / "mini-swe-agent" / "submitted.traj.json")
     assert main(["new", "--from-trial", passed, "--failed"]) == 0
-    assert capsys.readouterr().out == "0 of 1 trials failed by themselves.\n"
+    assert capsys.readouterr().out == "0 of 1 trial failed by themselves.\n"
 
 
 def test_a_trial_is_picked_by_the_listed_key(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,7 +254,7 @@ def test_all_makes_one_case_a_signature_and_says_so(sweep: Path, capsys: pytest.
     out = capsys.readouterr().out
     assert out.startswith("Wrote 2 cases, one a failure signature:\n")
     assert "    baseline: 2 of 4 trials of the sweep\n" in out
-    assert "    1 further trials of this signature are listed in it\n" in out
+    assert "    1 further trial of this signature listed in it\n" in out
     assert "broken.json" in " ".join(out.split())
     assert max(len(line) for line in out.splitlines() if "/" not in line) <= 80
     assert len(list(Path("cases").iterdir())) == 2

@@ -56,9 +56,9 @@ def test_the_table_fits_and_says_what_came_back_is_new_or_undetermined(
     assert "  error:TimeoutError:no-reply (1)" in lines
     assert "    looks like known (another task): no recurrence of it" in lines
     assert "  submitted.json" in lines
-    assert "Already in known: 1 trials that the case was made of or lists." in lines
-    assert "Passed: 1 trials." in lines
-    assert any(line.startswith("Not counted: 1 trials (it was cancelled") for line in lines)
+    assert "Already in known: 1 trial that the case was made of or lists." in lines
+    assert "Passed: 1 trial." in lines
+    assert any(line.startswith("Not counted: 1 trial (it was cancelled") for line in lines)
     assert any(line.startswith("Not read: ") for line in lines)
     assert max(len(line) for line in lines if "/" not in line) <= 80
 
@@ -100,7 +100,16 @@ def test_markdown_has_both_tables(sweep: Path, capsys: pytest.CaptureFixture[str
     assert code == 1
     assert "| known | closed | 1 | back.json |" in out
     assert "| error:TimeoutError:no-reply | 1 | known (another task) |" in out
-    assert "Undetermined: 1 trials." in out
+    assert "Undetermined: 1 trial." in out
+    assert "Already in known: 1 trial that" in out
+
+
+def test_a_name_cannot_leave_its_cell_nor_become_a_link(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (sweep / "back.json").rename(sweep / "a|b [x](y) *z*\n<b>`.json")
+    (sweep / "broken.json").rename(sweep / "![p](q).json")
+    _, out = scanned(capsys, str(sweep), "--markdown")
+    assert r"| known | open | 1 | a\|b \[x\](y) \*z\*?&lt;b>'.json |" in out
+    assert r"!\[p\](q).json: it is no valid JSON" in out
 
 
 def test_nothing_came_back(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,6 +123,7 @@ def test_nothing_came_back(sweep: Path, capsys: pytest.CaptureFixture[str]) -> N
     [
         ([], "Missing argument"),
         (["absent"], "there is no such file"),
+        (["sweep", ""], "it is empty, and would be the folder that you are in"),
         (["pyproject.toml"], "is in no format that we read"),
         (["sweep", "--json", "--markdown"], "cannot stand together"),
     ],

@@ -1,6 +1,6 @@
 """Tables that fit a terminal; what a person copies out of them is never cut."""
 
-from pytest_regcase.cli.tables import markdown_table, table
+from pytest_regcase.cli.tables import markdown_table, plain_markdown, table
 
 HEAD = ("trial", "step", "signature")
 
@@ -21,3 +21,4 @@ def test_a_key_that_is_too_long_stands_alone_and_whole() -> None:
 
 def test_a_cell_cannot_be_left() -> None:
     assert list(markdown_table(("a",), [("x|y\n<b>`\\",)])) == ["| a |", "| --- |", "| x\\|y &lt;b>'\\\\ |"]
+    assert plain_markdown("![p](u) *x*") == r"!\[p\](u) \*x\*"

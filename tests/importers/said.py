@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,8 @@ def source_text(path: Path) -> str:
     return "\n".join(said)
 
 
-def times_in(said: str, *, bare_times_are_utc: bool = False) -> set[datetime]:
+@lru_cache(maxsize=8)
+def times_in(said: str, *, bare_times_are_utc: bool = False) -> frozenset[datetime]:
     """Return each point in time that a source names: in ISO with an offset, or in s, ms or ns since 1970."""
     words = _IN_WORDS.findall(said)
     found = {moment(each) for each in words}
@@ -69,4 +71,4 @@ def times_in(said: str, *, bare_times_are_utc: bool = False) -> set[datetime]:
     for line in said.splitlines():
         if _NUMBER.fullmatch(line):
             found |= {moment(float(line) / unit) for unit in (1, 1000, 10**9)}
-    return {each for each in found if each is not None}
+    return frozenset(each for each in found if each is not None)

@@ -1,4 +1,4 @@
-"""A zip of logs is unpacked within bounds: names are labels, sizes are looked at first, a bad member costs itself."""
+"""A zip of logs is unpacked within bounds: names are labels, sizes are looked at first; a bad one costs itself."""
 
 import stat
 import zipfile

@@ -50,8 +50,8 @@ def test_a_continuation_goes_on_where_its_beginning_ends() -> None:
     assert list(trial.source_digests) == ["first.json", "first.cont-1.json"]
     # Of the copies, the task was told already and the hand-over was not.
     assert [line.text for line in trial.steps if line.role == "user"][1:] == ["add() is fixed."]
-    assert "1 replies are copies of earlier ones for context: left out" in trial.missing
-    assert "1 agent steps were no model calls: left out but for their results" in trial.missing
+    assert "1 reply is a copy of earlier ones for context: left out" in trial.missing
+    assert "1 agent step was no model call: left out but for the result" in trial.missing
 
 
 def test_a_continuation_alone_keeps_what_its_model_was_told() -> None:
@@ -108,7 +108,7 @@ def test_parts_of_a_message_are_joined_and_pictures_counted(edited: Callable[[Ed
     ]
     trial = edited(lambda document: document["steps"][0].update(message=parts))
     assert trial.steps[0].text == "Look: this."
-    assert "1 content parts of type image are left out" in trial.missing
+    assert "1 content part of type image left out" in trial.missing
 
 
 def test_model_calls_are_counted_where_every_step_says_how_many(edited: Callable[[Edit], Trial]) -> None:
@@ -138,4 +138,4 @@ def test_a_newer_minor_version_is_read_with_a_note_and_a_major_one_refused(
 
 def test_what_sub_agents_said_is_left_out_and_counted(edited: Callable[[Edit], Trial]) -> None:
     trial = edited(lambda document: document.update(subagent_trajectories=[{"trajectory_id": "a", "steps": []}]))
-    assert "1 conversations of sub-agents are left out" in trial.missing
+    assert "1 conversation of sub-agents left out" in trial.missing

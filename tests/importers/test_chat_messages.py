@@ -159,7 +159,7 @@ def test_a_whole_response_is_one_reply() -> None:
     chat.take(response, "x")
     (line,) = chat.lines
     assert (line.text, line.tool_calls, line.model, line.usage) == ("Look.", (CALL,), "m", {"input_tokens": 3})
-    assert chat.missing == ["1 content parts of type reasoning are left out"]
+    assert chat.missing == ["1 content part of type reasoning left out"]
 
 
 def test_what_is_left_out_is_said() -> None:
@@ -167,9 +167,9 @@ def test_what_is_left_out_is_said() -> None:
     chat = ChatLines().take_all([{"role": "user", "content": content}, {"role": "critic"}, 42])
     assert chat.lines[0].text == "abc"
     assert chat.missing == [
-        "1 content parts of type image_url are left out",
-        "2 content parts of type unknown are left out",
-        "2 messages have no role that we know and are left out",
+        "1 content part of type image_url left out",
+        "2 content parts of type unknown left out",
+        "2 messages without a role that we know left out",
     ]
 
 

@@ -90,9 +90,9 @@ def test_branches_sidechains_and_thoughts_are_left_out_and_said() -> None:
     said = trial.model_dump_json()
     for word in ("a branch that was left", "a sub-agent's word", "look first", "c2lnbmF0dXJl", "/home/someone"):
         assert word not in said
-    assert "1 records of other branches or sessions are left out" in trial.missing
-    assert "1 model calls of sub-agents are side calls and are left out" in trial.missing
-    assert "1 content parts of type thinking are left out" in trial.missing
+    assert "1 record of other branches or sessions left out" in trial.missing
+    assert "1 model call of sub-agents left out: side calls" in trial.missing
+    assert "1 content part of type thinking left out" in trial.missing
 
 
 def test_a_file_that_ends_while_it_waits_to_try_again() -> None:
@@ -101,7 +101,7 @@ def test_a_file_that_ends_while_it_waits_to_try_again() -> None:
     assert trial.error is not None
     assert (trial.error.type, trial.error.message) == ("overloaded_error", "Overloaded")
     assert "line 5, the last one, is cut off: left out" in trial.missing
-    assert "1 records are no objects and are left out" in trial.missing
+    assert "1 record is no object and is left out" in trial.missing
 
 
 def test_an_interruption_is_a_cancellation() -> None:
@@ -118,7 +118,7 @@ def test_a_compaction_is_crossed_and_said_and_a_local_command_asks_nothing() -> 
         "The user asked for a repair.",
         "done",
     ]
-    assert "1 compactions: the model went on from a summary, not from the lines before it" in trial.missing
+    assert "1 compaction: the model went on from a summary" in trial.missing
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_message_that_no_model_wrote_is_no_reply(session: Callable[..., Any]) 
     synthetic = reply("a", "u", words("No response requested."), model="<synthetic>")
     _, trial = session(user("u", None, "repair"), synthetic)
     assert (trial.replies, trial.termination) == ((), "cut-off")
-    assert "1 messages that no model wrote are left out" in trial.missing
+    assert "1 message that no model wrote left out" in trial.missing
 
 
 def test_a_session_that_goes_on_from_another_file_says_so(session: Callable[..., Any]) -> None:

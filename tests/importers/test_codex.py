@@ -70,7 +70,7 @@ def test_items_in_a_row_are_one_reply_and_results_follow_their_calls() -> None:
         (1, "call_1"),
         (1, "call_2"),
     ]
-    assert "1 content parts of type reasoning are left out" in trial.missing
+    assert "1 content part of type reasoning left out" in trial.missing
     said = trial.model_dump_json()
     assert "Z0FBQUFB" not in said
     assert "/home/someone" not in said
@@ -151,7 +151,7 @@ def test_who_raised_it_follows_from_what_codex_calls_it(
 
 def test_items_of_unknown_kinds_are_counted(rollout: Callable[..., Any]) -> None:
     _, trial = rollout(ASKED, item("web_search_call"), item("token_count"), DONE)
-    assert "1 items that are no message, call or result are left out" in trial.missing
+    assert "1 item left out: no message, call or result" in trial.missing
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What a folder or a zip of logs holds: unique keys, whole folders, joined reports; a bad log costs no other."""
 
+import os
 import shutil
 import tempfile
 import zipfile
@@ -52,6 +53,26 @@ def test_names_that_a_terminal_cannot_tell_apart_have_keys_of_their_own(tmp_path
     for name in ("a\x01", "a\x02", "a?"):
         log(tmp_path / name, failed())
     assert keys(tmp_path) == ["a?", "a?~2", "a?~3"]
+
+
+def test_a_name_of_two_lines_is_one_line_wherever_it_is_shown(tmp_path: Path) -> None:
+    log(tmp_path / "two\nlines", failed())
+    log(tmp_path / "other", failed())
+    log(tmp_path / "bro\nken", "BROKEN")
+    with collect(tmp_path) as found:
+        assert [each.key for each in found.entries] == ["other", "two?lines"]
+        (lost,) = found.unreadable
+    assert lost.refusal.text.startswith(f"Couldn't import {tmp_path}/bro?ken: its end is broken.\n")
+
+
+def test_what_is_no_file_is_said_to_be_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in ("pipe", "link"):
+        with pytest.raises(ImportRefused, match="neither a file nor a folder"), collect(tmp_path / name):
+            pass
+    log(tmp_path / "a", failed())
+    assert only(tmp_path).key == "t"
 
 
 def test_no_key_and_no_listing_holds_a_secret(tmp_path: Path) -> None:
@@ -157,10 +178,26 @@ class TestZip:
         assert lost.refusal.text.startswith(f"Couldn't import {packed}/bad: its end is broken")
         assert list((tmp_path / "temporary").iterdir()) == []
 
+    def test_a_zip_within_is_named_and_loses_no_other(self, packed: Path, tmp_path: Path) -> None:
+        with zipfile.ZipFile(tmp_path / "outer.zip", "w") as file:
+            file.write(packed, "inner.zip")
+        within = pytest.raises(ImportRefused, match=r"outer\.zip/inner\.zip: it is a zip within")
+        with within as caught, collect(tmp_path / "outer.zip"):
+            pass
+        assert caught.value.slug == "zip-within"
+        (tmp_path / "folder").mkdir()
+        log(tmp_path / "folder" / "a", failed())
+        shutil.copy(packed, tmp_path / "folder" / "b.zip")
+        with collect(tmp_path / "folder") as found:
+            assert [each.refusal.slug for each in found.unreadable] == ["zip-within"]
+            assert len(found.entries) == 1
+        with collect(tmp_path / "folder", strict=True) as found:
+            assert found.unreadable == []
+
     def test_nothing_in_it_is_a_log(self, tmp_path: Path) -> None:
         with zipfile.ZipFile(tmp_path / "x.zip", "w") as file:
             file.writestr("a", "text")
-        with pytest.raises(ImportRefused, match="none of its 1 files") as caught, collect(tmp_path / "x.zip"):
+        with pytest.raises(ImportRefused, match="its only file") as caught, collect(tmp_path / "x.zip"):
             pass
         assert caught.value.slug == "not-recognised"
 

@@ -8,7 +8,7 @@ import pytest
 from pytest_regcase.errors import ImportRefused
 from pytest_regcase.importers import last_document
 from pytest_regcase.importers.last_document import LastDocument
-from pytest_regcase.importers.reading import Parsed, parse_json
+from pytest_regcase.importers.reading import Parsed, read_parsed
 
 
 def test_it_is_parsed_again_only_when_it_changed(tmp_path: Path) -> None:
@@ -34,11 +34,11 @@ def test_the_last_one_is_let_go_before_the_next_is_parsed(tmp_path: Path, monkey
     document.read(tmp_path / "a")
     held: list[object] = []
 
-    def parse(content: bytes) -> Parsed:
+    def parse(path: Path) -> Parsed:
         held.append(document._parsed.value)
-        return parse_json(content)
+        return read_parsed(path)
 
-    monkeypatch.setattr(last_document, "parse_json", parse)
+    monkeypatch.setattr(last_document, "read_parsed", parse)
     document.read(tmp_path / "b")
     assert held == [None]
 

@@ -65,7 +65,7 @@ def test_a_whole_last_reply_shows_nothing(write: Callable[[Any], Path]) -> None:
         ("end_turn", None),
     ]
     assert trial.steps[3].error == "cat: calc.py: no such file"
-    assert "1 content parts of type thinking are left out" in trial.missing
+    assert "1 content part of type thinking left out" in trial.missing
 
 
 def test_langchains_dumps_are_read_as_messages() -> None:
@@ -99,7 +99,7 @@ def test_lines_around_a_bad_one_are_kept_and_it_is_said(write: Callable[[Any], P
         "line 2 is left out: it is no valid JSON at line 1, column 2"
         " (Expecting property name enclosed in double quotes)",
         "line 7, the last one, is cut off: left out",
-        "1 records are no objects and are left out",
+        "1 record is no object and is left out",
     ]
 
 

@@ -82,7 +82,7 @@ def test_its_words_stand_with_their_steps() -> None:
     ]
     assert trial.steps[3].tool_call_id == "call_1"
     assert [line.error for line in trial.steps[4:]] == ["no answer within 3 s"] * 2
-    assert trial.missing == ("1 content parts of type reasoning are left out",)
+    assert trial.missing == ("1 content part of type reasoning left out",)
     assert "look first" not in trial.model_dump_json()
 
 
@@ -140,7 +140,7 @@ def test_an_unknown_service_is_no_harness(read: Callable[..., Trial]) -> None:
 
 def test_spans_without_a_trace_id_are_counted(read: Callable[..., Trial]) -> None:
     trial = read(document(a_span(1), a_span(2, traceId="")))
-    assert "1 spans have no trace id and are left out" in trial.missing
+    assert "1 span without a trace id left out" in trial.missing
 
 
 def test_the_values_of_attributes_are_plain() -> None:

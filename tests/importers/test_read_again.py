@@ -33,6 +33,6 @@ def test_each_trial_is_read_as_a_fresh_importer_reads_it(
     with monkeypatch.context() as patched:  # from here on nothing may be read
         patched.delattr(json_records, "read_lines")
         patched.delattr(json_records, "read_document")
-        patched.delattr(last_document, "read_document")
+        patched.delattr(last_document, "read_parsed")
         for _ in range(2):
             assert [keeping.read(path, ref) for ref in refs] == fresh

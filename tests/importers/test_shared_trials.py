@@ -8,6 +8,7 @@ import json
 import shutil
 import tomllib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,16 @@ def test_no_value_of_a_real_trial_is_invented(shared_trials: Path, path: str) ->
     source = shared_trials / path
     for ref, trial in readable(source):
         # A trajectory may go on in a file beside it.
-        files = [source, *(source.parent / name for name in trial.source_digests)]
-        said = "\n".join(source_text(each) for each in files if each.exists())
+        said = said_by(source, *(source.parent / name for name in trial.source_digests))
         for place, value in values(trial):
             assert OURS.is_said(place, value, said), (ref.key, place, value)
         times = {trial.started_at, trial.ended_at, *(line.at for line in trial.steps)} - {None}
         assert times <= times_in(said, bare_times_are_utc=trial.format in contract.UTC_WITHOUT_SAYING_SO), ref.key
+
+
+@lru_cache(maxsize=8)
+def said_by(*files: Path) -> str:
+    return "\n".join(source_text(each) for each in files if each.exists())
 
 
 def readable(path: Path) -> Iterator[tuple[TrialRef, Trial]]:

@@ -62,7 +62,7 @@ def test_a_request_that_does_not_go_on_is_counted_and_adds_nothing() -> None:
         [root(), call("a", ASKED, said=SAID), call("b", {"role": "user", "content": "other"}, said=SAID)]
     )
     assert [line.role for line in tree.lines] == ["user", "assistant", "assistant"]
-    assert tree.missing == ["1 requests do not go on from the request before: what was new in them is left out"]
+    assert tree.missing == ["1 request that did not go on from the request before: what was new in it is left out"]
 
 
 def test_a_failed_call_below_a_root_that_ended_well_was_retried() -> None:
@@ -129,9 +129,7 @@ def test_calls_of_agents_below_are_side_calls() -> None:
         ]
     )
     assert (len(tree.calls), len(tree.lines)) == (1, 2)
-    assert tree.missing == [
-        "1 model calls of agents below the main one are side calls and are left out of the transcript"
-    ]
+    assert tree.missing == ["1 model call of agents below the main one left out of the transcript: side calls"]
 
 
 def test_agents_of_a_workflow_are_the_main_conversation() -> None:
@@ -144,7 +142,7 @@ def test_replies_without_content_count_as_steps_and_show_no_answer() -> None:
     assert tree.failing_step == 2
     assert shown_by_a_trace(tree) == ("log_failure", "mark_failure")
     assert tree.missing == [
-        "the content of 2 replies is not recorded: their steps count, replaying them gives empty answers"
+        "the content of 2 replies is not recorded: the step counts, and replaying it gives an empty answer"
     ]
 
 

@@ -56,8 +56,8 @@ def test_a_requery_opens_no_step_and_the_last_words_are_no_reply() -> None:
     assert trial.failing_step == 2
     assert [call.name for line in trial.replies for call in line.tool_calls] == ["bash", "bash"]
     assert trial.steps[4].raw_output == "def add(a, b):\n    return a - b\n"
-    assert any(each.startswith("1 replies were of no use") for each in trial.missing)
-    assert any(each.startswith("1 messages of a demonstration") for each in trial.missing)
+    assert any(each.startswith("1 reply of no use") for each in trial.missing)
+    assert any(each.startswith("1 message of a demonstration") for each in trial.missing)
 
 
 def test_a_dead_api_is_an_error_of_the_supplier_with_the_last_diff_kept() -> None:

@@ -64,7 +64,7 @@ def test_whole_members_of_a_cut_off_zip_are_read_and_the_loss_is_said(tmp_path: 
         assert members.names == ("a.json",)
         assert members.read("a.json") == MEMBERS[0][1]
         assert members.lost is not None
-        assert members.lost.startswith("the file is cut off behind 1 whole members")
+        assert members.lost.startswith("the file is cut off behind 1 whole member,")
     path.write_bytes(whole[: whole.index(b"PK\x01\x02") + 9])
     with ZipMembers(path) as members:
         assert members.names == tuple(name for name, _ in MEMBERS)

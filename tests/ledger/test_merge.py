@@ -18,7 +18,7 @@ from sqlalchemy import insert
 
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.ledger.export import export_lines
-from pytest_regcase.ledger.lookup import since_fix
+from pytest_regcase.ledger.lookup import held_rows, since_fix
 from pytest_regcase.ledger.merge import BadLine, Brought, import_records, invalidate, merge_lines
 from pytest_regcase.ledger.schema import VERSIONS
 from pytest_regcase.ledger.store import Ledger
@@ -137,11 +137,11 @@ class TestMerge:
         with Ledger.open(new_url()) as home, Ledger.open(new_url()) as merged:
             for run in (1, 2, 3):
                 home.append(a_live_attempt(run))
-            before = since_fix(merged, ledger_id=home.ledger_id, rows=2, at=NOW)
+            before = since_fix(held_rows(merged), ledger_id=home.ledger_id, rows=2, at=NOW)
             bring(merged, home)
             assert not before.at_hand
-            assert since_fix(merged, ledger_id=home.ledger_id, rows=3, at=NOW).at_hand
-            assert not since_fix(merged, ledger_id=home.ledger_id, rows=4, at=NOW).at_hand
+            assert since_fix(held_rows(merged), ledger_id=home.ledger_id, rows=3, at=NOW).at_hand
+            assert not since_fix(held_rows(merged), ledger_id=home.ledger_id, rows=4, at=NOW).at_hand
 
 
 class TestWrongLines:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from pytest_regcase.ledger.columns import attempt_columns
-from pytest_regcase.ledger.lookup import live_attempts, since_fix
+from pytest_regcase.ledger.lookup import held_rows, live_attempts, since_fix
 from pytest_regcase.ledger.migrations import STEPS
 from pytest_regcase.ledger.schema import SCHEMA_VERSION
 from pytest_regcase.ledger.store import Ledger
@@ -107,7 +107,9 @@ def test_what_live_rows_drew_and_when_they_began_is_found(old_url: str) -> None:
     with Ledger.open(old_url) as ledger:
         drawn = ledger.database.read(lambda c: sorted(c.execute(text("SELECT token, seq FROM draws")).all()))
         assert [tuple(row) for row in drawn] == [("id chatcmpl-1", 2), ("id chatcmpl-1", 3), ("seed 7 of a", 3)]
-        since = since_fix(ledger, ledger_id="elsewhere", rows=0, at=datetime(2026, 5, 20, 8, 59, tzinfo=UTC))
+        since = since_fix(
+            held_rows(ledger), ledger_id="elsewhere", rows=0, at=datetime(2026, 5, 20, 8, 59, tzinfo=UTC)
+        )
         found = live_attempts(ledger, "trial-37", "default", ROWS[1].digests, since)
         assert [(row.record.run, row.after) for row in found] == [(1, True), (2, True), (3, True)]
 

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pytest_regcase.records.case import Evidence, Quarantine, RegressionCase, Simulation, Withdrawal
+from pytest_regcase.records.case import Evidence, Quarantine, RegressionCase, Withdrawal
+from pytest_regcase.records.simulation import Simulation
 
 AT = datetime(2026, 4, 13, tzinfo=UTC)
 

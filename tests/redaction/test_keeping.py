@@ -32,6 +32,11 @@ def test_a_reason_is_asked_for(why: str | None) -> None:
     assert Keep([], why).records({}) == ()
 
 
+def test_a_reason_for_nothing_is_refused() -> None:
+    with pytest.raises(UsageRefused, match="Say with --keep what"):
+        Keep([], "public list")
+
+
 def test_what_is_no_pattern_is_refused_without_its_text() -> None:
     with pytest.raises(UsageRefused, match="no kind and no regular expression") as refusal:
         Keep(["hunter2("], "because")

@@ -81,14 +81,29 @@ def test_no_planted_secret_is_written_or_said(
         assert removed >= len(PLANTED), "none of its samples became a case with the planted text in it"
 
 
-def test_lists_of_failed_trials_say_none_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All formats in one sweep, as `--failed` lists it and a refusal speaks of it."""
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All formats in one sweep."""
+    folder = tmp_path_factory.mktemp("planted")
     for name in FORMATS:
         for sample in samples(name):
-            planted_copy(sample, tmp_path / name / sample.name, BLOCK)
-    for options in (["--failed"], ["--trial", "no-such-trial"]):
-        code = main(["new", "--from-trial", str(tmp_path), *options])
-        said = capsys.readouterr()
-        assert code == (0 if "--failed" in options else 2), said.err
-        assert leaked(said.out) == []
-        assert leaked(said.err) == []
+            planted_copy(sample, folder / name / sample.name, BLOCK)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code"),
+    [
+        (["new", "--failed", "--from-trial"], 0),
+        (["new", "--trial", "no-such-trial", "--from-trial"], 2),
+        (["scan", "--json"], 0),
+        (["scan", "--markdown"], 0),
+    ],
+)
+def test_what_is_said_of_a_sweep_holds_none_of_them(
+    sweep: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], exit_code: int
+) -> None:
+    assert main([*arguments, str(sweep)]) == exit_code
+    said = capsys.readouterr()
+    assert leaked(said.out) == []
+    assert leaked(said.err) == []

@@ -213,3 +213,10 @@ def test_an_edit_that_is_not_allowed_is_not_amended_either(committed: LifeProjec
 def test_a_revision_that_git_does_not_know_is_named(committed: LifeProject) -> None:
     with pytest.raises(UsageRefused, match="no-such"):
         amend(committed, since="no-such")
+
+
+def test_words_that_name_one_key_do_not_hide_another(committed: LifeProject) -> None:
+    edit(committed, "failing_step = 6", "failing_step = 5")
+    edit(committed, "stopped responding at step 6", "crashed")
+    made = amend(committed, what="failing_step was read off the wrong line").amendments
+    assert [each.what.split(" ")[0] for each in made] == ["failing_step", "observation.symptom"]

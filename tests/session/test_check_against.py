@@ -241,7 +241,7 @@ def test_an_observation_that_was_sealed_anew(project: Path) -> None:
     wrong = "sha256:" + "1" * 64
     append(path, amendment("the symptom", f'old_digest = "{wrong}"\n'))
     assert red(project) == ["observation-changed"]
-    edit(path, 'what = "the symptom"', 'what = "another key"')
+    edit(path, "what = 'the symptom'", "what = 'another key'")
     append(path, amendment("observation.source_event was mistyped", f'old_digest = "{seal.observation}"\n'))
     assert red(project) == ["observation-changed"]
     append(path, amendment("a word of the symptom was wrong", f'old_digest = "{seal.observation}"\n'))

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from pytest_regcase.errors import LedgerError, UsageRefused
+from pytest_regcase.session.amend import amend_case
 from pytest_regcase.session.fix import claim_fix
 from pytest_regcase.session.life import moment, reopen_case, retire_case
 from tests.session.case_life import ID, LifeProject, make_life_project
@@ -85,3 +86,14 @@ def test_a_ledger_that_cannot_be_opened_leaves_the_case(
     with pytest.raises(LedgerError):
         retire_case(life.project, life.path, why="w", by="omar")
     assert life.path.read_bytes() == before
+
+
+def test_a_secret_in_what_a_person_says_is_not_written(life: LifeProject) -> None:
+    secret = "sk-proj-" + "a1B2c3D4e5" * 4
+    claim_fix(life.project, life.path, by="mina", note=f"no longer {secret}", at=AT)
+    retire_case(life.project, life.path, why=f"the key {secret} is gone", by="mina", at=AT + timedelta(hours=1))
+    reopen_case(life.project, life.path, why=f"{secret} is back", by="mina", at=AT + timedelta(hours=2))
+    amend_case(life.project, life.path, why=f"see {secret}", fields=["expected_recovery.max_retries=2"], by="mina")
+    assert secret not in life.path.read_text()
+    with life.ledger() as ledger:
+        assert not [each for each in ledger.transitions(ID) if secret in each.why]

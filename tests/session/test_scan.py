@@ -13,7 +13,7 @@ import pytest
 from pytest_regcase.case_files import append_record
 from pytest_regcase.config import Project, RegcaseConfig
 from pytest_regcase.errors import ImportRefused
-from pytest_regcase.records.case import Closed, Retired
+from pytest_regcase.records.case import Closed, Reopened, Retired
 from pytest_regcase.session.scan import Scan, scan
 
 ROOT = Path(__file__).parent.parent.parent
@@ -201,6 +201,16 @@ def test_only_what_came_after_the_close_brings_a_closed_case_back(
     (back,) = result.known.values()
     assert (back.case_id, back.state, len(back.trials)) == (MEMORY, "closed", 3)
     assert result.closed_recurred is recurred
+
+
+def test_a_case_that_was_reopened_is_no_closed_one(project: Project, planted: Planted) -> None:
+    closed(project, 2020)
+    at = datetime(2021, 1, 1, tzinfo=UTC)
+    append_record(project.root / "cases" / MEMORY, "reopened", Reopened(at=at, by="me", why="came back"))
+    result = scan(project, [planted.folder / "mini"])
+    (back,) = result.known.values()
+    assert (back.case_id, back.state, len(back.trials)) == (MEMORY, "regressed", 3)
+    assert not result.closed_recurred
 
 
 def test_a_retired_case_is_matched_with_nothing(project: Project, planted: Planted) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import h11
 
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.wire import Delivery, WireEvent
 from pytest_regcase.recovery.delivery import Declares
 from pytest_regcase.recovery.wire_facts import wire_facts

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from pytest_regcase.errors import FileError, UnknownName
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.wire import Delivery
 from pytest_regcase.supplier.inject import check_settings, declares_for, fault_spec, wire_entries
 from pytest_regcase.supplier.server import load_entry, load_fault

@@ -11,9 +11,9 @@ from pytest_regcase.case_files import find_simulation
 from pytest_regcase.config import load_project
 from pytest_regcase.errors import UnknownName, UsageRefused
 from pytest_regcase.records.attempt import Exit
-from pytest_regcase.records.case import Simulation
 from pytest_regcase.records.expected_recovery import ExpectedRecovery
 from pytest_regcase.records.observed import Declared, FaultNotes, Observed
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.trial import Trial
 from pytest_regcase.records.wire import Delivery, NotApplicable, WireEvent, WireFacts
 from pytest_regcase.records.words import HypothesisClass

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.wire import Delivery, NotApplicable
 
 ErrorSource = type[BaseException] | BaseException | Callable[[], BaseException]

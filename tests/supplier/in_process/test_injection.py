@@ -10,8 +10,8 @@ import pytest_regcase
 from pytest_regcase.case_files import load_simulations
 from pytest_regcase.config import load_project
 from pytest_regcase.errors import FileError, UnknownName, UsageRefused
-from pytest_regcase.records.case import Simulation
 from pytest_regcase.records.expected_recovery import ExpectedRecovery
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.wire import Delivery, NotApplicable
 from pytest_regcase.records.words import HypothesisClass
 from pytest_regcase.supplier.in_process import Injection, inject

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from pytest_regcase import registry
-from pytest_regcase.records.case import Simulation
+from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.wire import Delivery, NotApplicable
 from pytest_regcase.supplier.in_process.ways import NOT_GIVEN, Means, Way, way_of
 

@@ -28,6 +28,8 @@ _TOML: Final = (
 _ANSWER: Final = re.compile(
     r'\A[\[{]\s+"schema": 1,'
     r"|^\s*(?:\$ )?regcase (?:evidence|compare|handover|history|show|fix|gate|check)\b"
+    r"|\A\[\]\s*\Z|^regcase: (?:profile|ledger: )|^[a-z0-9-]+: compared with \d+ logs?$|^\d+ of \d+ cases$"
+    r"|^(?:no|\d+) cases?, \d+ simulations?: |^\d+ clean live runs close a case: "
     r"|^  would support it:$|; each tests one hypothesis and says nothing about any trial\.$",
     re.MULTILINE,
 )

@@ -5,6 +5,7 @@ prints.
 """
 
 import tempfile
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -91,13 +92,14 @@ def older_version(project: Project, revision: Revision) -> OlderVersion:
         UsageRefused: git cannot list or read them.
     """
     unread: list[str] = []
-    listed = _listed(project, revision, (project.config,))
-    pyproject = revision.inside(project.root / _PYPROJECT)
+    root = _root_then(project, revision)
+    listed = _listed(root, revision, (project.config,))
+    pyproject = revision.inside(root / _PYPROJECT)
     config = _config(revision, pyproject, listed, unread)
     if config is not None and (config.cases, config.fixtures) != (project.config.cases, project.config.fixtures):
-        listed = _listed(project, revision, (config, project.config))
+        listed = _listed(root, revision, (config, project.config))
     folders = {
-        kind: {revision.inside(project.root / each) for each in names}
+        kind: {revision.inside(root / each) for each in names}
         for kind, names in (("cases", (config or project.config).cases), ("fixtures", _fixtures(project, config)))
     }
     named = {
@@ -119,14 +121,37 @@ def older_version(project: Project, revision: Revision) -> OlderVersion:
     return OlderVersion(revision, config, cases, simulations, listed, tuple(unread))
 
 
+def _root_then(project: Project, revision: Revision) -> Path:
+    """Return where the project lay then: a folder that was moved since takes nothing out of the comparison.
+
+    It is looked for where this one has no configuration there: one of those that are no longer configured now.
+    """
+    here = revision.inside(project.root / _PYPROJECT)
+    if here is None or here in revision.files([here]):
+        return project.root
+    there = {name: each for name, each in revision.files(["."]).items() if PurePosixPath(name).name == _PYPROJECT}
+    for name, content in sorted(revision.read(there, limit_bytes=TOML_LIMIT_BYTES).items()):
+        now = revision.top / name
+        if _configures(content) and not (now.is_file() and _configures(now.read_bytes())):
+            return now.parent
+    return project.root
+
+
+def _configures(content: bytes) -> bool:
+    try:
+        return "regcase" in tomllib.loads(content.decode()).get("tool", {})
+    except (ValueError, RecursionError):
+        return False
+
+
 def _fixtures(project: Project, config: RegcaseConfig | None) -> tuple[str, ...]:
     return (*(config.fixtures if config is not None else ()), *project.config.fixtures)
 
 
-def _listed(project: Project, revision: Revision, configs: Iterable[RegcaseConfig]) -> Mapping[str, StoredFile]:
+def _listed(root: Path, revision: Revision, configs: Iterable[RegcaseConfig]) -> Mapping[str, StoredFile]:
     """Return the files that may matter: the configuration, and all below the folders of cases and fixtures."""
     places = [_PYPROJECT, *(each for config in configs for each in (*config.cases, *config.fixtures))]
-    names = (revision.inside(project.root / each) for each in places)
+    names = (revision.inside(root / each) for each in places)
     return revision.files(frozenset(each for each in names if each is not None))
 
 

@@ -166,7 +166,8 @@ def changed_values(content: bytes, changes: Sequence[ValueChange]) -> bytes:
     parts = documents(content)
     values = [json.loads(each) if _is_container(each) else each.decode("utf-8", "replace") for each in parts]
     found = changed(values, changes)
-    return "\n".join(each if isinstance(each, str) else json.dumps(each) for each in found).encode()
+    lines = "\n".join(each if isinstance(each, str) else json.dumps(each) for each in found)
+    return lines.encode("utf-8", "surrogatepass")
 
 
 def changed(value: list[Any], changes: Sequence[ValueChange]) -> list[Any]:
@@ -190,7 +191,7 @@ def changed(value: list[Any], changes: Sequence[ValueChange]) -> list[Any]:
             elif action == "wrap":
                 holder[last] = [holder[last]] if nth % 2 else {"x": holder[last]}
             else:
-                holder[last] = put
+                holder[last] = copy.deepcopy(put)  # it is drawn again, and must not have changed
     return value
 
 

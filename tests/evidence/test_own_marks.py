@@ -37,6 +37,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
         ("deadline\n  an access log:\n  would support it:\n    - x\n", "an answer of a command"),
         ('{\n  "schema": 1,\n  "case_id": "x"\n}', "an answer of a command"),
         ("t37: compared with 1 log\n  regcase evidence t37 --supports x\n", "an answer of a command"),
+        ("t37: compared with 2 logs\n  counted: all\n", "an answer of a command"),
+        ("open     t37\n         killed; mina\n1 of 1 cases\n", "an answer of a command"),
+        ("1 case, 46 simulations: no problems\n", "an answer of a command"),
+        ("29 clean live runs close a case: failure rate below 10 %, at risk 5 %.\n", "an answer of a command"),
+        ("== test session starts ==\nregcase: profile nightly; 1 case, 2 checks\n", "an answer of a command"),
+        ("[]\n", "an answer of a command"),
     ],
 )
 def test_our_own_formats_are_told(text: str, form: str) -> None:

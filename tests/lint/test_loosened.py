@@ -57,6 +57,28 @@ def test_what_is_as_strict_or_stricter_is_no_loosening(changes: dict[str, Any]) 
     assert found(case(**changes)) == []
 
 
+@pytest.mark.parametrize(
+    "error_type",
+    [
+        "never(none|APITimeoutError|ReadTimeout|none)",
+        "never[none|APITimeoutError|ReadTimeout|]",
+        r"never\(|(none|APITimeoutError|ReadTimeout|none)",
+        "(?x)never#|APITimeoutError|ReadTimeout",
+        "(?=never)(none|APITimeoutError|ReadTimeout|none)",
+        "ReadTimeout",
+    ],
+)
+def test_old_alternatives_in_brackets_are_no_alternatives(error_type: str) -> None:
+    assert found(case(symptom_match={"error_type": error_type})) == ["symptom-narrowed"]
+
+
+@pytest.mark.parametrize("more", ["|OSError", r"|\(x\)", "|(a|b)c", "|[|]"])
+def test_a_further_alternative_narrows_nothing(more: str) -> None:
+    old = "(?:Read|Connect)Timeout|APITimeoutError"
+    before, now = (case(symptom_match={"error_type": each}) for each in (old, old + more))
+    assert found(now, before) == []
+
+
 def test_a_class_that_loses_what_the_rest_asks_as_well_loses_nothing() -> None:
     before = case(expected_recovery={"max_retries": 2, "when": {"deadline": {"max_retries": 2}}})
     now = case(expected_recovery={"max_retries": 2, "when": {"deadline": {"stop_within_seconds": 9}}})

@@ -162,7 +162,7 @@ def test_no_sequence_of_commands_confirms_without_a_file_from_outside(template: 
     from hypothesis.stateful import run_state_machine_as_test
 
     machine = type("Commands", (Commands,), {"template": template})
-    run_state_machine_as_test(machine, settings=settings(max_examples=8, stateful_step_count=12, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=5, stateful_step_count=8, deadline=None))
 
 
 def test_a_file_from_outside_does(template: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -286,6 +286,20 @@ def test_a_case_that_only_moved_is_compared(project: Path) -> None:
     assert red(project) == ["expectation-loosened"]
 
 
+def test_a_project_that_was_moved_is_compared(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = project / "below"
+    moved.mkdir()
+    for each in ("pyproject.toml", "cases", "fixtures"):
+        if (project / each).exists():
+            shutil.move(project / each, moved / each)
+    monkeypatch.chdir(moved)
+    assert red(moved) == []
+    edit(case_path(moved), "max_retries = 3", "max_retries = 9")
+    assert red(moved) == ["expectation-loosened"]
+    shutil.rmtree(moved / "cases")
+    assert red(moved) == ["case-removed"]
+
+
 def test_a_simulation_changes_only_under_a_new_id(project: Path) -> None:
     edit(project / "fixtures" / "one-v1.toml", '"no_answer"', '"no_answer"\nlasts = 1')
     (row,) = rows(project)

@@ -118,8 +118,9 @@ def _lines(found: "Comparison", name: str) -> Iterator[str]:
     else:
         yield wrapped(
             "counted: nothing, since the observation records no time; what would bear on it is listed as not"
-            " placed in time"
+            " placed in time. Where a person knows the time:"
         )
+        yield f"    regcase amend {name} --field observation.observed_at=TIME --why TEXT"
     for read in found.logs:
         yield from log_lines(read)
     for notice in found.notices:

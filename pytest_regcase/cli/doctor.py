@@ -68,6 +68,8 @@ def _document(diagnosis: "Diagnosis") -> dict[str, Any]:
 
 
 def _lines(diagnosis: "Diagnosis") -> list[str]:
+    from pytest_regcase.records.words import EXPECTATIONS
+
     lines = [f"agent {diagnosis.agent}"]
     if diagnosis.notice is not None:
         lines += _wrapped(f"notice: {diagnosis.notice}")
@@ -111,7 +113,18 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
     lines.append(f"Its output shows {len(diagnosis.shows)} of 7 expectations:")
     lines += _wrapped(", ".join(diagnosis.shows) or "none")
     for each in diagnosis.cannot_show:
-        lines += _wrapped(f"cannot see {each.expectation}: {each.says}")
+        why, _, formats = each.says.partition("\nLooked for: ")
+        lines += _wrapped(f"cannot see {each.expectation}: {why}")
+        if formats:
+            lines += _wrapped(
+                "let it write trial.jsonl into {out_dir}, as the README shows, or name in `output` what it writes"
+                " in one of the formats of docs/formats.md",
+                first="    ",
+            )
+    judged = {*diagnosis.shows, *(each.expectation for each in diagnosis.cannot_show)}
+    unasked = [each for each in EXPECTATIONS if each not in judged]
+    if unasked and diagnosis.shows:
+        lines += _wrapped(f"not asked by this task: {', '.join(unasked)}")
     return [*lines, *left, "What both runs left lies in", f"  {diagnosis.folder}"]
 
 
@@ -128,8 +141,8 @@ def _clock_missed(diagnosis: "Diagnosis", why: str) -> list[str]:
     ]
 
 
-def _wrapped(text: str) -> list[str]:
-    return wrapped(text).splitlines()
+def _wrapped(text: str, *, first: str = "  ") -> list[str]:
+    return wrapped(text, first=first).splitlines()
 
 
 def _not_reached(diagnosis: "Diagnosis") -> list[str]:
@@ -152,16 +165,17 @@ def _not_reached(diagnosis: "Diagnosis") -> list[str]:
         "  reached our port: no. Not one model request came in.",
         f"  exit code {silent.exit.code}" + (f"; {silent.says}" if silent.says else ""),
         *(["  The last that it wrote to stderr:", *said] if said else []),
-        *_address(diagnosis),
+        *_address(diagnosis, failed=bool(said)),
         "  Then look at what it wrote:",
         f"    {diagnosis.folder}",
     ]
 
 
-def _address(diagnosis: "Diagnosis") -> list[str]:
+def _address(diagnosis: "Diagnosis", *, failed: bool) -> list[str]:
     if diagnosis.containers is not None and (diagnosis.containers.starts or diagnosis.containers.host):
         return list(way_in(diagnosis.containers, diagnosis.agent))
     return [
+        *(["  Correct what it says there. Where that is not why:"] if failed else []),
         "  Give the agent our address, in [tool.regcase.agents." + diagnosis.agent + "]:",
         '    env = { OPENAI_BASE_URL = "{openai_base_url}", OPENAI_API_KEY = "{api_key}" }',
         '    env = { ANTHROPIC_BASE_URL = "{anthropic_base_url}", ANTHROPIC_API_KEY = "{api_key}" }',

@@ -124,7 +124,7 @@ Example:
 @click.argument("ledgers", nargs=-1, required=True, metavar="LEDGER...")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def merge(ledgers: tuple[str, ...], as_json: bool) -> None:
-    """Bring in everything that other ledgers hold; they stay as they are.
+    """Bring in all that other ledgers hold; they stay as they are.
 
     LEDGER is a file, or a URL. The order does not matter, and merging again changes nothing.
     """
@@ -145,9 +145,9 @@ Example:
 @click.option("--session", "session_id", type=Words(), help="The id of a session: all its attempts.")
 @click.option("--why", type=Words(), required=True, help="The reason; it stays in the ledger.")
 def invalidate(attempt_id: str | None, session_id: str | None, why: str) -> None:
-    """Set wrong rows aside: they stay, with the reason, and count no more.
+    """Set wrong rows aside: they stay, and count no more.
 
-    There is no way back, and no row is ever removed.
+    The reason stays with them. There is no way back, and no row is ever removed.
     """
     from pytest_regcase.errors import UnknownName
     from pytest_regcase.ledger.merge import invalidate as set_aside
@@ -177,9 +177,10 @@ Example:
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 def prune(days: int | None, dry_run: bool) -> None:
-    """Remove the folders that old sessions left below .regcase/sessions.
+    """Remove folders that old sessions left on the disk.
 
-    They hold logs, conversations and work trees. No row of the ledger is removed: what was counted stays counted.
+    They lie below .regcase/sessions and hold logs, conversations and work trees. No row of the ledger is removed:
+    what was counted stays counted.
     """
     from pytest_regcase.session.ledger_prune import prune as remove
 

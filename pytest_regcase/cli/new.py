@@ -277,13 +277,21 @@ def _print_all(made: "AdoptedAll") -> None:
     _print_kept(made.adopted)
     _print_list(
         "Passed over:",
-        tuple(printable(f"{each.signature}: {' '.join(each.why.split())}") for each in made.passed_over),
+        tuple(
+            printable(f"{each.signature} ({_first(each.trials)}): {' '.join(each.why.split())}")
+            for each in made.passed_over
+        ),
     )
     _print_list(
         "Mind:",
         (*map(printable, made.warnings), "each case has warnings of its own: read it before its first run"),
     )
     click.echo(f"Next: read the cases, then pytest --regcase {shown(made.adopted[0].folder.parent)}")
+
+
+def _first(trials: Sequence[str]) -> str:
+    more = f" and {len(trials) - 1} more" if len(trials) > 1 else ""
+    return f"{trials[0]}{more}"
 
 
 def _kept(adopted: "Sequence[Adopted]") -> Counter[tuple[str, str]]:

@@ -142,7 +142,12 @@ def _rows(loaded: "LoadedCase") -> Iterator[tuple[str, str]]:
     where = f"step {observation.failing_step}" if observation.failing_step is not None else "no step recorded"
     yield "failed at", f"{where}{ended}"
     standing = sum(each.withdrawn is None for each in case.evidence)
-    yield "cause", f"{case.computed_cause_status} ({_count(standing, 'citation')})"
+    cause: str = case.computed_cause_status
+    if cause == "confirmed":
+        cause += ": " + next(
+            each.hypothesis for each in case.evidence if each.withdrawn is None and each.stance == "supports"
+        )
+    yield "cause", f"{cause} ({_count(standing, 'citation')})"
     yield "replies", _replies(loaded)
     yield "task", ", ".join(_task(loaded))
     for each in case.hypotheses:

@@ -96,7 +96,7 @@ def _lines(summary: "Summary") -> Iterator[str]:
     counts = [f"{count} {status}" for status, count in summary.counts.items() if count]
     yield f"{len(summary.tasks)} requested: {', '.join(counts)}"
     if summary.degraded:
-        yield f"{summary.degraded} degraded: evidence of them was lost"
+        yield f"{summary.degraded} degraded: evidence of them was lost; failed_step in trial.jsonl says how"
     for each in summary.tasks:
         yield from (wrapped(printable(line)) for line in _about(each))
     yield from (wrapped(printable(f"notice: {each}"), first="") for each in summary.notices)

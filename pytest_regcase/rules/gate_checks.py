@@ -13,7 +13,7 @@ SAYS_WHY: Mapping[InconclusiveReason, str] = {
     "not-delivered": "the fault did not reach the agent",
     "off-the-prefix": "the agent left the recorded replies",
     "control-failed": "the control of this session did not finish",
-    "no-live-supplier": "there is no live supplier",
+    "no-live-supplier": "there is no live supplier; see [tool.regcase.upstream]",
     "machinery-broke": "the attempt could not be made or read",
     "worker-crashed": "the test worker crashed",
     "cut-short": "it was cut short",

@@ -66,6 +66,8 @@ def claim_fix(
         notices += [found.notice] if found.notice is not None else []
     by = by or who_acts(project.root, "who claims the fix")
     notices += _about_earlier(loaded, revision)
+    if loaded.case.baseline is None:
+        notices.append("no [baseline] says how often the case failed before; `regcase check` is red without one")
     at = moment(loaded, at)
     note = words(loaded, note) if note else note
     with ledger_for(project) as ledger:

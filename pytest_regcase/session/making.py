@@ -236,7 +236,7 @@ def _taken(folder: Path, *, given: bool) -> str:
     same = "" if given else " It may be this very trial: look at its source_event."
     return (
         f"Couldn't write the case {folder.name}: {folder} exists, and a case is never overwritten.{same}\n"
-        f"Say another id: --id {folder.name}-{number}"
+        f"Say another id: --id {folder.name}-{number}; or, to make it anew, remove that folder first."
     )
 
 
@@ -252,6 +252,11 @@ def _about_replies(trial: Trial, *, has_work_tree: bool) -> Iterator[str]:
             f"the transcript holds {how_many(calls, 'tool call')}, and a run replays each: the agent's tools will"
             " execute it. Review recorded/transcript.jsonl as you would review code"
         )
+    elif trial.replies:
+        yield (
+            "no recorded reply calls a tool: an agent that takes such a reply for its last word ends before the"
+            " failing step, and then nothing is shown"
+        )
     replayed = [
         text for line in trial.replies for text in (line.text, *(call.arguments for call in line.tool_calls))
     ]
@@ -265,7 +270,8 @@ def _about_replies(trial: Trial, *, has_work_tree: bool) -> Iterator[str]:
     if trial.steps and not has_work_tree:
         yield (
             "no work tree: the agent starts in an empty folder, and whether it keeps or submits a partial patch"
-            " cannot be seen; give the files it started from with --work-tree DIR"
+            " cannot be seen; to give the files that it started from, remove the case's folder and make it anew"
+            " with --work-tree DIR"
         )
     if trial.task_text is None:
         yield "no task text: write recorded/task.txt and name it in [task] text_file before the first run"

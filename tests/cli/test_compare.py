@@ -102,5 +102,6 @@ def test_an_observation_without_a_time_counts_nothing(case: Path, capsys: pytest
     assert main(["compare", str(case), "--log", "kern.log"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "counted: nothing, since the observation records no time" in out
+    assert "--field observation.observed_at=TIME --why TEXT " in out
     assert "deadline: silent" in out
     assert "note: no simulation has the id own-v1" in out

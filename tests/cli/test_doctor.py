@@ -34,6 +34,33 @@ def test_says_what_to_set_when_the_agent_never_comes(tmp_path: Path, monkeypatch
     assert "| no module my_agent" in result.stdout
     assert "reached our port: no" in result.stdout
     assert 'OPENAI_BASE_URL = "{openai_base_url}"' in result.stdout
+    said, advice = result.stdout.index("no module my_agent"), result.stdout.index("Correct what it says there.")
+    assert said < advice < result.stdout.index("Give the agent our address")
+
+
+ASKS_AND_GIVES_UP = """
+import sys, urllib.request
+body = b'{"model": "m", "messages": [{"role": "user", "content": "Write it."}]}'
+asked = urllib.request.Request(sys.argv[1] + "/chat/completions", body)
+try:
+    urllib.request.urlopen(asked, timeout=0.3).read()
+except OSError as error:
+    sys.exit("ERROR: " + str(error))
+"""
+
+
+def test_says_what_to_write_where_the_output_holds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project_of(tmp_path, (sys.executable, "-c", ASKS_AND_GIVES_UP, "{openai_base_url}"))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(doctor, [])
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.stdout.split())
+    assert "cannot see no_fabricated_output: Couldn't import" in told
+    assert "let it write trial.jsonl into {out_dir}, as the README shows" in told
+    assert "Looked for" not in told
+    assert "not asked by this task: no_partial_submission, keep_partial_patch" in told
 
 
 def test_says_how_a_container_gets_to_us(

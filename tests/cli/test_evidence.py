@@ -28,6 +28,8 @@ def test_a_citation_and_its_withdrawal_are_told(case: Path, capsys: pytest.Captu
     assert "cause status: confirmed, was unknown\n" in out
     assert "is the reviewer's call" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80
+    assert main(["show", "t37"]) == 0
+    assert "  cause     confirmed: resource-exhaustion (1 citation)\n" in capsys.readouterr().out
     assert main(["evidence", "t37", "--withdraw", "ev-1", "--why", "another host", "--by", "omar"]) == 0
     out = capsys.readouterr().out
     assert "ev-1 withdrawn by omar: another host\ncause status: unknown, was confirmed\n" in out

@@ -68,7 +68,8 @@ def test_a_claim_at_the_same_revision_is_noted(case: Path, capsys: pytest.Captur
     assert (document["schema"], document["case_id"], document["need"]) == (1, "sweep-0412-trial-37", 29)
     assert document["fix"]["number"] == 2
     assert document["notices"] == [
-        "fix 1 was claimed at this same revision; every further claim adds to the risk over all"
+        "fix 1 was claimed at this same revision; every further claim adds to the risk over all",
+        "no [baseline] says how often the case failed before; `regcase check` is red without one",
     ]
 
 

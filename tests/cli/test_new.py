@@ -264,6 +264,24 @@ def test_all_makes_one_case_a_signature_and_says_so(sweep: Path, capsys: pytest.
     assert captured.err.count("Looks like") == 2
 
 
+def test_replies_that_call_no_tool_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = [("user", "Count."), ("assistant", "One."), ("user", "Go on.")]
+    log = tmp_path / "talk.json"
+    log.write_text(json.dumps([{"role": role, "content": text} for role, text in said]))
+    assert main(["new", "--from-trial", str(log), "--owner", "me"]) == 0
+    assert "no recorded reply calls a tool" in " ".join(capsys.readouterr().out.split())
+
+
+def test_all_names_the_trials_that_it_passes_over(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = ["new", "--from-trial", str(sweep), "--trial", "a.json", "--owner", "me"]
+    assert main(one) == 0
+    capsys.readouterr()
+    assert main(["new", "--from-trial", str(sweep), "--all", "--owner", "me"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "error:TimeoutError:no-reply (a.json): Looks like" in told
+    assert "error:TimeoutError:no-reply (deep/b.json): Looks like" in told
+
+
 def test_all_as_json_is_one_document(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "--from-trial", str(sweep), "--trial", "a.json", "--owner", "me", "--id", "one"]) == 0
     capsys.readouterr()

@@ -19,7 +19,7 @@ def test_a_run_reads_well_at_80_columns(tmp_path: Path, capsys: pytest.CaptureFi
     assert ["two", "agent_error", "now"] in [each.split() for each in lines]
     assert "three             unscored, degraded  no use as it is" in lines
     assert "4 requested: 1 not_reached, 1 agent_error, 1 unscored, 1 resolved" in lines
-    assert "1 degraded: evidence of them was lost" in lines
+    assert "1 degraded: evidence of them was lost; failed_step in trial.jsonl says how" in lines
     assert "  two: openai.RateLimitError: slow down [transient (rate_limit)]" in lines
     assert "3 real attempts" in lines
     assert lines[-2] == f"Next: regcase run --out {run} --resume --crashed"

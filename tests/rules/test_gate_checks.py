@@ -85,7 +85,7 @@ def test_a_failed_control_is_the_reason_whatever_was_shown() -> None:
         (["worker-crashed", "not-delivered"], "the test worker crashed"),
         (["machinery-broke"], "the attempt could not be made or read"),
         (["off-the-prefix"], "the agent left the recorded replies"),
-        (["no-live-supplier"], "there is no live supplier"),
+        (["no-live-supplier"], "there is no live supplier; see [tool.regcase.upstream]"),
         (["independence-unknown"], "nothing shows that it is an independent draw"),
         (["control-failed"], "the control of this session did not finish"),
     ],

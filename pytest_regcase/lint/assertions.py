@@ -121,6 +121,9 @@ _CLAIMS: Final = tuple(
         rf"\b(?:{_THING}) (?:has |have |had )?(?:killed|broke|took down|brought down|caused)"
         r" (?:the|this|our|it|trial|step)\b",
         rf"{_EVENT}[^.;?]{{0,20}}, (?:which|that) is why\b",
+        # A cause by its bare noun is no claim; with the remedy behind it, it is.
+        rf"^\W*(?:{_THING}){_KIND}[^.;?]{{0,40}}[,:;] ?(?:please )?(?:add|use|increase|raise|needs?)"
+        r" (?:(?:an?|the|more|our|longer) ){0,2}(?:retr(?:y|ies)|back-?off|time-?out|quota|memory|limit)\b",
         _DONE_TO_US,
         _HAPPENED,
         _SPENT,

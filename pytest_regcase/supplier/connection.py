@@ -197,6 +197,10 @@ class ClientConnection(asyncio.Protocol):
         if transport is None or transport.is_closing() or self.gone.is_set():
             self.end()
             return
+        t = self._log.now()
+        if how == "fin" and not self._say_end(transport):
+            self.end()
+            return
         self._closed_by_us, self._how, self.open_request = True, how, None
         if how == "rst":
             self._unacknowledged = self.sample_unacknowledged()
@@ -204,8 +208,6 @@ class ClientConnection(asyncio.Protocol):
             self.reset_when_closed()
             transport.abort()
             return
-        t = self._log.now()
-        transport.write_eof()
         # The queue holds our FIN too: once it is empty, the client's kernel has that as well.
         await self._wait_until_acknowledged(limit)
         self._unacknowledged = self.sample_unacknowledged()
@@ -263,10 +265,19 @@ class ClientConnection(asyncio.Protocol):
         """
         transport = self._transport
         if transport is not None and not transport.is_closing() and not self.gone.is_set():
-            self._closed_by_us = True
-            transport.write_eof()
+            if self._say_end(transport):
+                self._closed_by_us = True
             await self.gone.wait()
         self.end()
+
+    def _say_end(self, transport: asyncio.Transport) -> bool:
+        """Send our FIN; False where the client's reset is there already, which the event loop may not have seen."""
+        try:
+            transport.write_eof()
+        except OSError:
+            self._peer_is_gone("rst")
+            return False
+        return True
 
     def end(self) -> None:
         """Record the end, whoever brought it, and give the socket back."""

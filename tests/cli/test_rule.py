@@ -267,9 +267,9 @@ def test_bad_input_is_one_clear_error(arguments: list[str], says: str, capsys: p
     assert captured.out == ""
 
 
-def test_the_readme_shows_what_is_printed(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    readme = (repository / "README.md").read_text(encoding="utf-8")
-    assert "\n".join(text(capsys, "--baseline", "2/20").splitlines()[:7]) in readme
+def test_the_page_of_the_rules_shows_what_is_printed(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (repository / "docs" / "rules.md").read_text(encoding="utf-8")
+    assert "\n".join(text(capsys, "--baseline", "2/20").splitlines()[:7]) in page
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@ import pytest
 from pytest_regcase.lint.assertions import asserted_cause, named_as_fact
 
 ASSERTIVE = (
+    "timeout in server, add a retry",
+    "rate limit: please use a longer back-off",
     "we think it was a timeout, please add a retry",
     "The server ran out of memory at step 6.",
     "caused by an expired API key",
@@ -71,6 +73,8 @@ ASSERTIVE = (
 )
 
 INNOCENT = (
+    "timeout simulation, added with its retries",
+    "time-outs and retries: read both logs",
     "server deadline, resource exhaustion, or a rejected request?",
     "compare the server's own logs for trial 37 against both simulations before assigning a cause",
     "server deadline, resource exhaustion, or a rejected request hidden by the wrapper?",

@@ -103,7 +103,7 @@ def _printed(output: Path) -> list[str]:
 
 def _left_behind(root: Path) -> dict[int, str]:
     """Return the processes of this project that are still there after some patience, by process id."""
-    for _ in range(300):
+    for _ in range(900):
         found = _processes_of(root)
         if not found:
             return {}

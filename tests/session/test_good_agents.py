@@ -55,8 +55,8 @@ def test_no_false_alarm_over_the_catalogue(tmp_path: Path, repository: Path, sty
         tmp_path,
         command,
         simulations=names,
-        stop_within_seconds=12,
-        deadline_seconds=15,
+        stop_within_seconds=40,
+        deadline_seconds=50,
         expected="no_repeated_side_effect = true",
         places=places,
     )

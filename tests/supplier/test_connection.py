@@ -1,12 +1,16 @@
 import asyncio
 import json
 import socket
+import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pytest_regcase.supplier.connection import ClientConnection
 from pytest_regcase.supplier.port import bound_socket
+from pytest_regcase.supplier.wire_log import WireLog
 from tests.supplier.serving import RawClient, Response, Serving
 
 
@@ -118,3 +122,34 @@ def test_small_parts_of_an_answer_are_sent_at_once() -> None:
         return found
 
     assert asyncio.run(no_delay())
+
+
+@pytest.mark.parametrize("ends_by", ["close", "finish"])
+def test_a_reset_that_the_loop_has_not_seen_is_the_client_s_end(ends_by: str, tmp_path: Path) -> None:
+    # Found by a streaming agent that resets while we end: the kernel refused our end, and the supplier broke.
+    async def end_after_a_reset() -> None:
+        loop = asyncio.get_running_loop()
+        served: asyncio.Future[None] = loop.create_future()
+
+        async def serve(connection: ClientConnection) -> None:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            peer.close()  # a reset, while this loop runs nothing but us
+            try:
+                await (connection.close("fin") if ends_by == "close" else connection.finish())
+            except BaseException as error:
+                served.set_exception(error)
+            else:
+                served.set_result(None)
+
+        log = WireLog(tmp_path / "wire.jsonl", t0=time.monotonic())
+        server = await loop.create_server(lambda: ClientConnection(1, log, serve), sock=bound_socket())
+        peer = socket.create_connection(server.sockets[0].getsockname())
+        await served
+        server.close()
+        await server.wait_closed()
+        log.close()
+
+    asyncio.run(end_after_a_reset())
+    events = [json.loads(line) for line in (tmp_path / "wire.jsonl").read_text().splitlines()]
+    (closed,) = [each for each in events if each["event"] == "closed"]
+    assert (closed["by"], closed["how"]) == ("peer", "rst")

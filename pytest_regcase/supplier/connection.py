@@ -271,7 +271,7 @@ class ClientConnection(asyncio.Protocol):
         self.end()
 
     def _say_end(self, transport: asyncio.Transport) -> bool:
-        """Send our FIN; False where the client's reset is there already, which the event loop may not have seen."""
+        """Send our FIN; False where the client's reset is there, which the event loop may not have seen."""
         try:
             transport.write_eof()
         except OSError:

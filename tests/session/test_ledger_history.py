@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from pytest_regcase.ledger.columns import attempt_columns
@@ -16,9 +14,7 @@ from pytest_regcase.ledger.merge import invalidate
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord, Digests
 from pytest_regcase.records.words import AttemptVerdict
-from pytest_regcase.rules.drift import drift_alarm
-from pytest_regcase.rules.flake import FirstAttempt, condensed, first_attempts, flake_rate
-from pytest_regcase.rules.quarantine import check_exit, propose
+from pytest_regcase.rules.flake import condensed, first_attempts
 from pytest_regcase.session.ledger_history import Histories, check_histories, settled_before
 from tests.rules.attempt_samples import SIMULATION, an_attempt
 
@@ -143,25 +139,3 @@ def test_no_session_is_cut_in_two(ledger: Ledger) -> None:
     assert settled_before(rows, NOW + timedelta(hours=10)) == NOW + timedelta(hours=1)
     assert settled_before(rows, NOW + timedelta(hours=60)) == NOW + timedelta(hours=60)
     assert settled_before([], NOW) == NOW
-
-
-OUTCOMES = st.lists(
-    st.tuples(st.sampled_from([False] * 6 + [True, None]), st.sampled_from("ab"), st.booleans()), max_size=40
-)
-
-
-@settings(max_examples=40)
-@given(OUTCOMES)
-def test_no_rule_tells_a_condensed_history_from_the_whole(outcomes: list[tuple[bool | None, str, bool]]) -> None:
-    whole = [
-        FirstAttempt(failed=failed, digests=digests, session_id=f"s{place}", confirm_passed=confirmed)
-        for place, (failed, digests, confirmed) in enumerate(outcomes)
-    ]
-    short = condensed(whole)
-    assert sum(each.times for each in short) == len(whole)
-    assert condensed(short) == short
-    assert flake_rate(short) == flake_rate(whole)
-    assert drift_alarm(short) == drift_alarm(whole)
-    given = {"budget": "0.01", "risk": "0.05"}
-    assert propose(short, **given) == propose(whole, **given)
-    assert check_exit(short, entry_digests="a", **given) == check_exit(whole, entry_digests="a", **given)

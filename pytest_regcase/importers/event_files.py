@@ -12,6 +12,8 @@ from pytest_regcase.importers.json_records import JsonRecords
 from pytest_regcase.importers.reading import NotJson, digest_file, digests_of, parse_json, read_document, refused
 from pytest_regcase.records.canonical import digest_of
 
+SAYS_NO_FAILURE: Final = "nothing in it says that it failed, and events hold no pass or fail"
+"""Why a conversation whose events show no failure is no failed trial."""
 _FILES_LIMIT: Final = 20_000
 
 

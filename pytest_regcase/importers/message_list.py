@@ -15,7 +15,7 @@ from typing import Any, Final
 from pytest_regcase.importers.chat_messages import ROLES, ChatLines
 from pytest_regcase.importers.json_records import JsonRecords
 from pytest_regcase.importers.mini_marks import is_minis
-from pytest_regcase.importers.protocol import Peek
+from pytest_regcase.importers.protocol import Peek, only_trial
 from pytest_regcase.importers.reading import digests_of, filled, mapping
 from pytest_regcase.importers.steps import ends_open, failing_step, reply_was_due
 from pytest_regcase.records.canonical import digest_of
@@ -53,14 +53,8 @@ class MessageList:
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield the one trial of the file."""
         trial = _read(source)
-        failed = trial.termination is not None
-        yield TrialRef(
-            key="trial",
-            termination=trial.termination,
-            failed=failed,
-            why_not=None if failed else "its last reply is whole, and messages hold no ending and no pass or fail",
-            refusal=None if failed else "no-sign-of-failure",
-        )
+        whole = "its last reply is whole, and messages hold no ending and no pass or fail"
+        yield only_trial(trial, why_not=None if trial.termination is not None else whole)
 
     def read(self, source: Path, ref: TrialRef) -> Trial:  # noqa: ARG002 - one trial a file
         """Read the trial. Outcome is always undetermined: the format has none."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pytest_regcase.importers.mini_marks import is_minis
 from pytest_regcase.importers.mini_messages import Conversation
-from pytest_regcase.importers.protocol import Peek
+from pytest_regcase.importers.protocol import Peek, only_trial
 from pytest_regcase.importers.reading import (
     bare,
     digests_of,
@@ -58,25 +58,12 @@ class MiniSweAgent:
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield the one trial of the file."""
         trial = _read(source)
-        failed = trial.error is not None or trial.termination not in (None, "finished")
-        why_not, refusal = None, None
-        if not failed:
-            refusal = "no-sign-of-failure"
-            why_not = (
-                "it submitted, and a trajectory holds no pass or fail: that needs the benchmark's report"
-                if trial.termination == "finished"
-                else "nothing in it says how it ended, or that it failed"
-            )
-        yield TrialRef(
-            key="trial",
-            task_id=trial.task_id,
-            termination=trial.termination,
-            error_type=trial.error.type if trial.error is not None else None,
-            failed=failed,
-            why_not=why_not,
-            refusal=refusal,
-            sample=trial.task_id,
-        )
+        why_not = None
+        if trial.error is None and trial.termination == "finished":
+            why_not = "it submitted, and a trajectory holds no pass or fail: that needs the benchmark's report"
+        elif trial.error is None and trial.termination is None:
+            why_not = "nothing in it says how it ended, or that it failed"
+        yield only_trial(trial, why_not=why_not)
 
     def read(self, source: Path, ref: TrialRef) -> Trial:  # noqa: ARG002 - one trial a file
         """Read the trial. Outcome is always undetermined: the format has none."""

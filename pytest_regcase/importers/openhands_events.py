@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pytest_regcase.errors import ImportRefused
-from pytest_regcase.importers.event_files import EventFiles
-from pytest_regcase.importers.json_shape import Shape, shape_of
+from pytest_regcase.importers.event_files import SAYS_NO_FAILURE, EventFiles
+from pytest_regcase.importers.json_shape import Shape
 from pytest_regcase.importers.openhands_history import History
-from pytest_regcase.importers.protocol import Peek
-from pytest_regcase.importers.reading import read_head
+from pytest_regcase.importers.protocol import Peek, only_trial
 from pytest_regcase.importers.steps import failing_step, reply_was_due
 from pytest_regcase.records.canonical import digest_of
 from pytest_regcase.records.trial import Trial, TrialRef
@@ -35,26 +33,15 @@ class OpenHandsEvents:
         """Say whether it is events with source and an action or observation: a list, lines or a folder."""
         if peek.kind == "file":
             return _is_events(peek.shape)
-        if peek.kind == "folder":
-            numbered = [name for name in peek.members if _FILE.fullmatch(name)]
-            try:
-                return bool(numbered) and _is_events(shape_of(read_head(peek.path / numbered[0])))
-            except ImportRefused:
-                return False
-        return False
+        found = next(filter(_FILE.fullmatch, peek.members), None) if peek.kind == "folder" else None
+        member = peek.member(found) if found is not None else None
+        return member is not None and _is_events(member.shape)
 
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield the one trial of the stream."""
         trial = _read(source)
         failed = trial.termination not in (None, "finished")
-        yield TrialRef(
-            key="trial",
-            termination=trial.termination,
-            error_type=trial.error.type if trial.error is not None else None,
-            failed=failed,
-            why_not=None if failed else "nothing in it says that it failed, and events hold no pass or fail",
-            refusal=None if failed else "no-sign-of-failure",
-        )
+        yield only_trial(trial, why_not=None if failed else SAYS_NO_FAILURE)
 
     def read(self, source: Path, ref: TrialRef) -> Trial:  # noqa: ARG002 - one trial a stream
         """Read the trial. Outcome is always undetermined: the format has none."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_regcase.errors import ImportRefused
-from pytest_regcase.importers.event_files import EventFiles
+from pytest_regcase.importers.event_files import SAYS_NO_FAILURE, EventFiles
 from pytest_regcase.importers.json_shape import shape_of
 from pytest_regcase.importers.openhands_sdk_events import SdkConversation
-from pytest_regcase.importers.protocol import Peek
+from pytest_regcase.importers.protocol import Peek, only_trial
 from pytest_regcase.importers.reading import (
     NotJson,
     digests_of,
@@ -25,7 +25,6 @@ from pytest_regcase.importers.reading import (
     parse_json,
     present,
     read_document,
-    read_head,
 )
 from pytest_regcase.importers.steps import failing_step, reply_was_due
 from pytest_regcase.records.canonical import digest_of
@@ -47,26 +46,15 @@ class OpenHandsV1:
         """Say whether it is events with id, source and a kind that the SDK knows: a list, lines or a folder."""
         if peek.kind == "file":
             return _is_events(peek.head)
-        if peek.kind == "folder":
-            numbered = [name for name in peek.members if _FILE.fullmatch(name)]
-            try:
-                return bool(numbered) and _is_events(read_head(peek.path / numbered[0]))
-            except ImportRefused:
-                return False
-        return False
+        found = next(filter(_FILE.fullmatch, peek.members), None) if peek.kind == "folder" else None
+        member = peek.member(found) if found is not None else None
+        return member is not None and _is_events(member.head)
 
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield the one trial of the conversation."""
         trial = _read(source)
         failed = trial.termination not in (None, "finished")
-        yield TrialRef(
-            key="trial",
-            termination=trial.termination,
-            error_type=trial.error.type if trial.error is not None else None,
-            failed=failed,
-            why_not=None if failed else "nothing in it says that it failed, and events hold no pass or fail",
-            refusal=None if failed else "no-sign-of-failure",
-        )
+        yield only_trial(trial, why_not=None if failed else SAYS_NO_FAILURE)
 
     def read(self, source: Path, ref: TrialRef) -> Trial:  # noqa: ARG002 - one trial a conversation
         """Read the trial. Outcome is always undetermined: the format has none."""

@@ -84,3 +84,20 @@ class Importer(Protocol):
             ImportRefused: nothing else.
         """
         ...
+
+
+def only_trial(trial: Trial, *, why_not: str | None, refusal: str = "no-sign-of-failure") -> TrialRef:
+    """Return the reference to `trial`, the one that its file holds.
+
+    `why_not` says why it is no failed trial, with the slug of the refusal; None where it failed.
+    """
+    return TrialRef(
+        key="trial",
+        task_id=trial.task_id,
+        termination=trial.termination,
+        error_type=trial.error.type if trial.error is not None else None,
+        failed=why_not is None,
+        why_not=why_not,
+        refusal=None if why_not is None else refusal,
+        sample=trial.task_id,
+    )

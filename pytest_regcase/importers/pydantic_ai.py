@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_regcase.importers.chat_messages import ChatLines, arguments_text, tool_calls_of
-from pytest_regcase.importers.protocol import Peek
+from pytest_regcase.importers.protocol import Peek, only_trial
 from pytest_regcase.importers.reading import (
     HEAD_BYTES,
     digests_of,
@@ -52,14 +52,8 @@ class PydanticAi:
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield the one trial of the file."""
         trial = _read(source)
-        failed = trial.termination == "cut-off"
-        yield TrialRef(
-            key="trial",
-            termination=trial.termination,
-            failed=failed,
-            why_not=None if failed else "its last reply is whole, and messages hold no error and no pass or fail",
-            refusal=None if failed else "no-sign-of-failure",
-        )
+        whole = "its last reply is whole, and messages hold no error and no pass or fail"
+        yield only_trial(trial, why_not=None if trial.termination == "cut-off" else whole)
 
     def read(self, source: Path, ref: TrialRef) -> Trial:  # noqa: ARG002 - one trial a file
         """Read the trial. Outcome is always undetermined: the format has none."""

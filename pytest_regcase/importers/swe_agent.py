@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_regcase.importers.protocol import Peek
+from pytest_regcase.importers.protocol import Peek, only_trial
 from pytest_regcase.importers.reading import (
     NotJson,
     digests_of,
@@ -63,22 +63,11 @@ class SweAgent:
     def list_trials(self, source: Path) -> Iterator[TrialRef]:
         """Yield the one trial of the file."""
         trial = _read(source)
-        why_not, refusal = None, None
         if trial.termination == "never-started":
-            why_not, refusal = "the harness skipped it: it never ran", "never-ran"
-        elif trial.termination == "finished":
-            why_not = "the agent ended it; a trajectory holds no pass or fail: that needs the benchmark's report"
-            refusal = "no-sign-of-failure"
-        yield TrialRef(
-            key="trial",
-            task_id=trial.task_id,
-            termination=trial.termination,
-            error_type=trial.error.type if trial.error is not None else None,
-            failed=refusal is None,
-            why_not=why_not,
-            refusal=refusal,
-            sample=trial.task_id,
-        )
+            yield only_trial(trial, why_not="the harness skipped it: it never ran", refusal="never-ran")
+            return
+        ended = "the agent ended it; a trajectory holds no pass or fail: that needs the benchmark's report"
+        yield only_trial(trial, why_not=ended if trial.termination == "finished" else None)
 
     def read(self, source: Path, ref: TrialRef) -> Trial:  # noqa: ARG002 - one trial a file
         """Read the trial. Outcome is always undetermined: the format has none."""

@@ -1,12 +1,21 @@
-"""An attempt as a row of the ledger, and back: plain values that both databases hold. Knows no connection."""
+"""Attempts, sessions, decisions and versions as rows of the ledger, and back.
 
+Plain values that both databases hold. Knows no connection.
+"""
+
+import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from pytest_regcase.records.attempt import AttemptRecord
+from sqlalchemy import RowMapping
+
+from pytest_regcase.records.attempt import AttemptKey, AttemptRecord
 from pytest_regcase.records.canonical import canonical_json
+from pytest_regcase.records.decision import GateDecision
+from pytest_regcase.records.session import SessionRow
+from pytest_regcase.records.version import Decided, RestsOn, Version
 
 _LONGEST_TOKEN = 500
 
@@ -41,6 +50,51 @@ def attempt_columns(record: AttemptRecord) -> dict[str, Any]:
         "home_ledger": None,
         "home_row": None,
     }
+
+
+def session_of(row: RowMapping) -> SessionRow:
+    """Return the session of a row; one that was read without its planned keys has none."""
+    planned = [AttemptKey.model_validate(each) for each in json.loads(row.get("planned", "[]"))]
+    at = datetime.fromisoformat
+    return SessionRow(
+        session_id=row["session_id"],
+        started_at=at(row["started_at"]),
+        finished_at=None if row["finished_at"] is None else at(row["finished_at"]),
+        profile=row["profile"],
+        planned=tuple(planned),
+        source=row["source"],
+        run_id=row["run_id"],
+        shard=row["shard"],
+        agent=row["agent"],
+        commit=row["commit"],
+        live_new=row["live_new"],
+        revisions=None if row["revisions"] is None else json.loads(row["revisions"]),
+        left_out=() if row["left_out"] is None else tuple(json.loads(row["left_out"])),
+        hooked=() if row["hooked"] is None else tuple(json.loads(row["hooked"])),
+    )
+
+
+def decided_of(row: RowMapping) -> Decided:
+    """Return the decision of a row."""
+    return Decided(
+        revision=row["revision"],
+        at=datetime.fromisoformat(row["at"]),
+        about=row["about"],
+        digest=row["digest"],
+        decision=GateDecision.model_validate_json(row["decision"]),
+        rests_on=None if row["rests_on"] is None else RestsOn.model_validate_json(row["rests_on"]),
+    )
+
+
+def version_of(row: RowMapping) -> Version:
+    """Return what a row says was made active."""
+    return Version(
+        active=row["active"],
+        since=datetime.fromisoformat(row["since"]),
+        decision=row["decision"],
+        who=row["who"],
+        why=row["why"],
+    )
 
 
 def tokens_of(record: AttemptRecord) -> list[str]:

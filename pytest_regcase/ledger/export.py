@@ -43,7 +43,7 @@ def export_lines(ledger: Ledger) -> Iterator[dict[str, Any]]:
             yield line
         yield from _plain_table(connection, TRANSITIONS, "transition")
         yield from _plain_table(connection, DECISIONS, "decision")
-        yield from _versions(connection)
+        yield from _plain_table(connection, VERSIONS, "version")
         yield {"kind": "end", "attempts": count}
 
 
@@ -83,18 +83,7 @@ def _plain_table(connection: Connection, table: Table, kind: str) -> Iterator[di
         if "kind" in values:  # a transition's own; a line's says what the line is
             values["what"] = values.pop("kind")
         lines.append({"kind": kind, **values})
-    yield from sorted(lines, key=lambda line: (line["at"], json_of(line)))
-
-
-def _versions(connection: Connection) -> Iterator[dict[str, Any]]:
-    """What was made active, with the decision that allowed it in the place of that one's number here."""
-    decided = select(DECISIONS.c.revision, DECISIONS.c.at, DECISIONS.c.decision)
-    lines = []
-    for row in connection.execute(select(VERSIONS)).mappings().all():
-        line: dict[str, Any] = {"kind": "version", "active": row["active"], "since": row["since"]}
-        found = connection.execute(decided.where(DECISIONS.c.seq == row["decision"])).mappings().one_or_none()
-        lines.append(line if found is None else line | {"decision": _present(found)})
-    yield from sorted(lines, key=lambda line: (line["since"], json_of(line)))
+    yield from sorted(lines, key=lambda line: (line.get("at") or line["since"], json_of(line)))
 
 
 def _present(row: RowMapping) -> dict[str, Any]:

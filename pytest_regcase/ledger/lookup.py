@@ -34,7 +34,7 @@ from pytest_regcase.records.words import AttemptVerdict, InconclusiveReason
 A = ATTEMPTS.c
 _VALID = A.invalidated_at.is_(None)
 _AT_ONCE = 500
-_FEW = 4
+_FEW = 3
 
 
 class Since(NamedTuple):

@@ -26,6 +26,7 @@ from pytest_regcase.ledger.schema import (
 )
 from pytest_regcase.ledger.store import Ledger, insert_new
 from pytest_regcase.records.attempt import AttemptRecord
+from pytest_regcase.records.canonical import digest
 
 A = ATTEMPTS.c
 FIRST_SCHEMA_OF_EXPORTS = 2
@@ -214,15 +215,10 @@ class _Merge:
         self._brought.others += insert_new(self._connection, DECISIONS, _decision(line))
 
     def version(self, line: Mapping[str, Any]) -> None:
-        """Its decision has another number here."""
-        number = None
-        if "decision" in line:
-            values = _decision(line["decision"])
-            query = select(DECISIONS.c.seq).where(
-                *(DECISIONS.c[name] == value for name, value in values.items() if value is not None)
-            )
-            number = self._connection.execute(query.order_by(DECISIONS.c.seq).limit(1)).scalar()
-        values = {"active": line["active"], "since": line["since"], "decision": number}
+        """What is here word for word is the same."""
+        values = {each.name: line.get(each.name) for each in VERSIONS.c if each.name != "seq"}
+        if isinstance(values["decision"], Mapping):  # as schema 2 told it: the decision itself
+            values["decision"] = _decision(values["decision"])["digest"]
         self._brought.others += insert_new(self._connection, VERSIONS, values)
 
 
@@ -256,13 +252,27 @@ def invalidate(ledger: Ledger, *, why: str, at: datetime, attempt_id: str | None
     return ledger.database.write("invalidate attempts in", work, alone=True)
 
 
-def _more(value: str | None) -> tuple[int, str]:
+def _more(value: str | int | None) -> tuple[int, str]:
     """Order what two ledgers say of a session: something is more than nothing, a longer plan than a shorter."""
-    return (-1, "") if value is None else (len(value), value)
+    return (-1, "") if value is None else (len(str(value)), str(value))
 
 
 def _decision(line: Mapping[str, Any]) -> dict[str, Any]:
-    return {"revision": line.get("revision"), "at": line["at"], "decision": line["decision"]}
+    """The row of a decision. Schema 2 told neither digest nor what it is about: only pytest's sessions decided.
+
+    Raises BadLine where the line's digest is not that of its decision: somebody edited one of the two.
+    """
+    made = digest(str(line["decision"]).encode())
+    if line.get("digest", made) != made:
+        raise BadLine(f"a decision of {line['at']} is not the one whose digest it has: it was edited")
+    return {
+        "revision": line.get("revision"),
+        "at": line["at"],
+        "decision": line["decision"],
+        "digest": made,
+        "about": line.get("about", "session"),
+        "rests_on": line.get("rests_on"),
+    }
 
 
 def _check_schema(line: Mapping[str, Any]) -> None:

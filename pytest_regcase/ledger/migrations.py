@@ -13,8 +13,19 @@ from sqlalchemy import Connection, text
 
 from pytest_regcase.ledger.columns import draw_tokens
 from pytest_regcase.ledger.schema import DRAWS, FOLDS, SOURCES
+from pytest_regcase.records.canonical import digest
 
 _AT_ONCE = 10_000
+_SESSION_COLUMNS = {
+    "run_id": "VARCHAR(200)",
+    "shard": "VARCHAR(20)",
+    "agent": "VARCHAR(500)",
+    "commit": "VARCHAR(80)",
+    "live_new": "INTEGER",
+    "revisions": "TEXT",
+    "left_out": "TEXT",
+    "hooked": "TEXT",
+}
 
 
 def migrate(connection: Connection, schema: int, to: int) -> None:
@@ -82,5 +93,56 @@ def _fill_draws(connection: Connection) -> None:
             connection.execute(text("INSERT INTO draws VALUES (:case_id, :token, :seq)"), tokens)
 
 
-STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {1: _from_1_to_2}
+def _from_2_to_3(connection: Connection) -> None:
+    """What a decision is about and its digest, who made which revision active on which decision, and of which run,
+    shard and revision a session was."""
+    for name, kind in _SESSION_COLUMNS.items():
+        # `commit` is a word of SQL's own.
+        connection.execute(text(f'ALTER TABLE sessions ADD COLUMN "{name}" {kind}'))
+    _decisions_with_digests(connection)
+    _versions_by_digest(connection)
+    # They are written in other words now, and made from the rows again.
+    connection.execute(text("DELETE FROM folds"))
+
+
+def _decisions_with_digests(connection: Connection) -> None:
+    # With defaults: SQLite adds no column without NULL to rows that are there.
+    for column in (
+        "digest VARCHAR(80) NOT NULL DEFAULT ''",
+        "about VARCHAR(20) NOT NULL DEFAULT 'session'",
+        "rests_on TEXT",
+    ):
+        connection.execute(text(f"ALTER TABLE decisions ADD COLUMN {column}"))
+    rows = connection.execute(text("SELECT seq, decision FROM decisions")).all()
+    if rows:
+        connection.execute(
+            text("UPDATE decisions SET digest = :digest WHERE seq = :seq"),
+            [{"seq": row.seq, "digest": digest(row.decision.encode())} for row in rows],
+        )
+
+
+def _versions_by_digest(connection: Connection) -> None:
+    """A version names its decision by digest: numbers differ between ledgers. SQLite changes no column's type."""
+    query = (
+        "SELECT v.seq, v.active, v.since, d.digest AS decision"
+        " FROM versions v LEFT JOIN decisions d ON d.seq = v.decision ORDER BY v.seq"
+    )
+    rows = connection.execute(text(query)).mappings().all()
+    connection.execute(text("DROP TABLE versions"))
+    number = "SERIAL" if connection.dialect.name == "postgresql" else "INTEGER"
+    auto = "" if connection.dialect.name == "postgresql" else " AUTOINCREMENT"
+    connection.execute(
+        text(
+            f"CREATE TABLE versions (seq {number} NOT NULL PRIMARY KEY{auto}, active VARCHAR(500) NOT NULL,"
+            " since VARCHAR(40) NOT NULL, decision VARCHAR(80), who TEXT, why TEXT)"
+        )
+    )
+    if rows:
+        connection.execute(
+            text("INSERT INTO versions (active, since, decision) VALUES (:active, :since, :decision)"),
+            [dict(row) for row in rows],
+        )
+
+
+STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {1: _from_1_to_2, 2: _from_2_to_3}
 """Version -> the step to the next one."""

@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 METADATA = MetaData()
 
@@ -37,8 +37,17 @@ SESSIONS = Table(
     Column("profile", String(40), nullable=False),
     Column("planned", Text, nullable=False),
     Column("source", String(40), nullable=False),
+    Column("run_id", String(200)),
+    Column("shard", String(20)),
+    Column("agent", String(500)),
+    Column("commit", String(80)),
+    Column("live_new", Integer),
+    Column("revisions", Text),
+    Column("left_out", Text),
+    Column("hooked", Text),
 )
-"""`planned` is a JSON list of attempt keys. Without `finished_at` the session did not end by itself."""
+"""`planned` is a JSON list of attempt keys, `left_out` and `hooked` ones of texts, `revisions` an object of digests
+by agent. Without `finished_at` the session did not end by itself; without `revisions` it was made before schema 3."""
 
 ATTEMPTS = Table(
     "attempts",
@@ -133,8 +142,14 @@ DECISIONS = Table(
     Column("revision", Text),
     Column("at", String(40), nullable=False),
     Column("decision", Text, nullable=False),
+    Column("digest", String(80), nullable=False),
+    Column("about", String(20), nullable=False),
+    Column("rests_on", Text),
     sqlite_autoincrement=True,
 )
+"""`revision` is the one digest of the agents that were decided over, `decision` the decision's canonical JSON,
+`digest` the digest of that, and `about` what it was made for: `session`, or `candidate`, which says in JSON what
+it `rests_on`. None is replaced."""
 
 VERSIONS = Table(
     "versions",
@@ -142,6 +157,10 @@ VERSIONS = Table(
     Column("seq", Integer, primary_key=True, autoincrement=True),
     Column("active", String(500), nullable=False),
     Column("since", String(40), nullable=False),
-    Column("decision", Integer),
+    Column("decision", String(80)),
+    Column("who", Text),
+    Column("why", Text),
     sqlite_autoincrement=True,
 )
+"""What was made active, and when; none is replaced, and the one with the newest `since` is active. `decision` is
+the digest of the decision that allowed it."""

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, func, select
 from pytest_regcase.ledger.engine import shown
 from pytest_regcase.ledger.schema import ATTEMPTS, DECISIONS, SCHEMA_VERSION, SESSIONS, SOURCES, TRANSITIONS
 from pytest_regcase.ledger.store import Ledger
+from pytest_regcase.ledger.versions import versions_of
 
 A = ATTEMPTS.c
 
@@ -31,6 +32,8 @@ class LedgerStats:
     """Sessions without an end: killed, interrupted, or still running."""
     transitions: int
     decisions: int
+    active: str | None
+    """The revision that was made active last."""
     merged_from: tuple[str, ...]
     """Ids of the ledgers that were merged into this one."""
     oldest: str | None
@@ -86,8 +89,19 @@ def _read(ledger: Ledger, connection: Connection) -> LedgerStats:
         unfinished=one(select(func.count()).select_from(SESSIONS).where(SESSIONS.c.finished_at.is_(None))),
         transitions=one(select(func.count()).select_from(TRANSITIONS)),
         decisions=one(select(func.count()).select_from(DECISIONS)),
+        active=active[-1].active if (active := versions_of(connection)) else None,
         merged_from=tuple(connection.execute(select(SOURCES.c.ledger_id).order_by(SOURCES.c.ledger_id)).scalars()),
         oldest=oldest,
         newest=newest,
         file_bytes=file.stat().st_size if file is not None and file.is_file() else None,
     )
+
+
+def cases_with_failed_checks(ledger: Ledger) -> frozenset[str]:
+    """Return the ids of the cases of which any check ever failed: nothing is to be told of the flaking of others.
+
+    Raises:
+        LedgerError: the ledger cannot be read.
+    """
+    query = select(A.case_id).where(A.verdict == "not-recovered", A.invalidated_at.is_(None)).distinct()
+    return frozenset(ledger.database.read(lambda connection: list(connection.execute(query).scalars())))

@@ -4,7 +4,6 @@ Imports SQLAlchemy; load it only in the one process that writes. Rules and words
 what is decided above, in session.gate.
 """
 
-import json
 import uuid
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,15 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Insert, Table, func, insert, inspect, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from pytest_regcase.ledger.columns import attempt_columns, chunks, json_of, text_of, time_of, tokens_of
+from pytest_regcase.ledger.columns import (
+    attempt_columns,
+    chunks,
+    json_of,
+    session_of,
+    text_of,
+    time_of,
+    tokens_of,
+)
 from pytest_regcase.ledger.database import RECONNECT_SECONDS, Database
 from pytest_regcase.ledger.engine import is_missing, refuse
 from pytest_regcase.ledger.late import COUNTER, unfold
@@ -29,9 +36,11 @@ from pytest_regcase.ledger.schema import (
     SESSIONS,
     TRANSITIONS,
 )
-from pytest_regcase.records.attempt import AttemptKey, AttemptRecord
+from pytest_regcase.records.attempt import AttemptRecord
+from pytest_regcase.records.canonical import digest
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import SessionRow, Transition
+from pytest_regcase.records.version import Decided, DecidedAbout, RestsOn
 
 BUSY_TIMEOUT_SECONDS = 10.0
 """How long a write waits for another session's; one write holds the lock for milliseconds."""
@@ -104,7 +113,7 @@ class Ledger:
         self.database.close()
 
     def start_session(self, row: SessionRow) -> None:
-        """Store a session with its planned keys. Storing it again changes nothing but the planned keys."""
+        """Store a session with its planned keys. Storing it again changes nothing but these and the revisions."""
         values = {
             "session_id": row.session_id,
             "started_at": time_of(row.started_at),
@@ -112,8 +121,17 @@ class Ledger:
             "profile": row.profile,
             "planned": json_of([key.to_plain() for key in row.planned]),
             "source": row.source,
+            "run_id": None if row.run_id is None else text_of(row.run_id),
+            "shard": row.shard,
+            "agent": row.agent,
+            "commit": row.commit,
+            "live_new": row.live_new,
+            "revisions": None if row.revisions is None else json_of(row.revisions),
+            "left_out": json_of(row.left_out) if row.left_out else None,
+            "hooked": json_of(row.hooked) if row.hooked else None,
         }
-        again = update(SESSIONS).where(SESSIONS.c.session_id == row.session_id).values(planned=values["planned"])
+        more = {name: values[name] for name in ("planned", "revisions")}
+        again = update(SESSIONS).where(SESSIONS.c.session_id == row.session_id).values(more)
 
         def store(connection: Connection) -> None:
             if not connection.execute(again).rowcount:
@@ -142,17 +160,7 @@ class Ledger:
         """Return the session of that id, or None."""
         query = select(SESSIONS).where(SESSIONS.c.session_id == session_id)
         row = self.database.read(lambda connection: connection.execute(query).mappings().one_or_none())
-        if row is None:
-            return None
-        planned = [AttemptKey.model_validate(each) for each in json.loads(row["planned"])]
-        return SessionRow(
-            session_id=row["session_id"],
-            started_at=datetime.fromisoformat(row["started_at"]),
-            finished_at=None if row["finished_at"] is None else datetime.fromisoformat(row["finished_at"]),
-            profile=row["profile"],
-            planned=tuple(planned),
-            source=row["source"],
-        )
+        return None if row is None else session_of(row)
 
     def append(self, record: AttemptRecord) -> bool:
         """Store one attempt; it is on the disk when this returns.
@@ -239,10 +247,34 @@ class Ledger:
             for row in found
         ]
 
-    def save_decision(self, decision: GateDecision, *, at: datetime, revision: str | None = None) -> None:
-        """Append one decision, with the agent revision that it is about where that is known; none is replaced."""
-        values = {"revision": revision, "at": time_of(at), "decision": json_of(decision.to_plain())}
-        self.database.write("store the decision in", lambda connection: insert_new(connection, DECISIONS, values))
+    def save_decision(
+        self,
+        decision: GateDecision,
+        *,
+        at: datetime,
+        revision: str | None = None,
+        rests_on: RestsOn | None = None,
+    ) -> Decided:
+        """Append one decision, with the agent revision that it is about where that is known; none is replaced.
+
+        One that says what it `rests_on` is about a candidate, any other about a session.
+        """
+        text = json_of(decision.to_plain())
+        about: DecidedAbout = "session" if rests_on is None else "candidate"
+        made = digest(text.encode())
+        values = {
+            "revision": revision,
+            "at": time_of(at),
+            "decision": text,
+            "digest": made,
+            "about": about,
+            "rests_on": None if rests_on is None else json_of(rests_on.to_plain()),
+        }
+        # A promotion reads decisions alone: one that is being made is either before it, or behind.
+        self.database.write(
+            "store the decision in", lambda connection: insert_new(connection, DECISIONS, values), alone=True
+        )
+        return Decided(revision=revision, at=at, about=about, digest=made, decision=decision, rests_on=rests_on)
 
     def decisions(self, revision: str | None = None) -> list[GateDecision]:
         """Return the decisions on that revision (None: on all), oldest first."""

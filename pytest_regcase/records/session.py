@@ -35,7 +35,15 @@ class SessionSnapshot(Record):
     agent_digests: dict[str, str] = Field(default_factory=dict)
     """Agent name -> digest of its revision."""
     live: dict[str, Many[LiveRow]] = Field(default_factory=dict)
-    """Case id -> counted live attempts, by run number."""
+    """Case id -> counted live attempts, by run number; of cases with a claimed fix."""
+    live_of_functions: dict[str, Many[LiveRow]] = Field(default_factory=dict)
+    """The same of test functions, by case id and digest of the function's revision, a space between them."""
+    fix_not_at_hand: Many[str] = ()
+    """Ids of cases whose last fix was claimed on a ledger that is not here: no live run could settle the claim."""
+    shard: str | None = None
+    """``i/n``: only the cases of that part are planned."""
+    left_out: Many[str] = ()
+    """Ids of cases that do not fit into the minutes that the session has."""
 
 
 class SessionRow(Record):
@@ -47,6 +55,22 @@ class SessionRow(Record):
     profile: Profile
     planned: Many[AttemptKey] = ()
     source: str = "pytest"
+    run_id: str | None = None
+    """Of the CI run that it was part of; the shards of one run share it."""
+    shard: str | None = None
+    """``i/n``: only the cases of that part were planned."""
+    agent: str | None = None
+    """`--regcase-agent`, where it was given."""
+    commit: str | None = None
+    """Of the project's work tree, where git knows one; ``-dirty`` behind it says that tracked files were others."""
+    live_new: int | None = None
+    """`--regcase-live`: so many new live attempts a case were asked for."""
+    revisions: dict[str, str] | None = None
+    """Agent name -> digest of its revision; None: the session was made before that was kept."""
+    left_out: Many[str] = ()
+    """Ids of cases that were not planned because they did not fit into `--regcase-max-minutes`."""
+    hooked: Many[str] = ()
+    """What hooks of the project changed for it, in words. Who decides later runs no hooks."""
 
 
 class Transition(Record):

@@ -20,7 +20,7 @@ from pytest_regcase.errors import UsageRefused
 from pytest_regcase.ledger.export import export_lines
 from pytest_regcase.ledger.lookup import held_rows, since_fix
 from pytest_regcase.ledger.merge import BadLine, Brought, import_records, invalidate, merge_lines
-from pytest_regcase.ledger.schema import VERSIONS
+from pytest_regcase.ledger.schema import SCHEMA_VERSION, VERSIONS
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.records.decision import GateDecision
@@ -57,7 +57,7 @@ class TestExport:
     def test_it_says_what_it_is_and_that_it_is_whole(self, ledger: Ledger) -> None:
         fill(ledger, "s1")
         lines = list(export_lines(ledger))
-        assert lines[0] == {"kind": "ledger", "schema": 2, "ledger_id": ledger.ledger_id}
+        assert lines[0] == {"kind": "ledger", "schema": SCHEMA_VERSION, "ledger_id": ledger.ledger_id}
         assert lines[-1] == {"kind": "end", "attempts": 2}
         kinds = [line["kind"] for line in lines[1:-1]]
         assert kinds == ["source", "session", "attempt", "attempt", "transition", "decision", "version"]

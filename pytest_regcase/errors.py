@@ -3,6 +3,17 @@
 Message form: what could not be done, to what, and why; then, on a further line, what to do.
 """
 
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the question that names what is nearest to `name`, and a space; nothing where nothing is near."""
+    import difflib
+
+    # Ids have much in common without meaning the same: the usual 0.6 would guess.
+    near = difflib.get_close_matches(name, known, 1, 0.75)
+    return f"Did you mean {near[0]!r}? " if near else ""
+
 
 class RegcaseError(Exception):
     """Base of all errors that we raise on purpose.

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_regcase.errors import did_you_mean
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -34,6 +36,40 @@ class Words(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         if not words.strip():
             self.fail("it is empty; leave the option out, or say something.", param, ctx)
         return words
+
+
+class Commands(click.Group):
+    """A group of commands; a slip is answered with the one that was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called.
+
+        Raises:
+            click.UsageError: there is none of that name.
+        """
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as refused:
+            near = did_you_mean(args[0], self.list_commands(ctx))
+            raise click.UsageError(f"{refused.message} {near}".rstrip(), ctx) from None
+
+
+class OneOf(click.Choice):  # type: ignore[type-arg,unused-ignore]
+    """One of some words; a slip is answered with the one that was meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word.
+
+        Raises:
+            click.BadParameter: it is none of them.
+        """
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as refused:
+            near = did_you_mean(str(value), map(str, self.choices))
+            self.fail(f"{refused.message} {near}".rstrip(), param, ctx)
 
 
 class GivenPath(click.Path):

@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ _IGNORED_NAMES = frozenset({"__pycache__", ".git", ".pytest_cache", ".mypy_cache
 _PRICES = frozenset({"cost_per_attempt"})
 """Keys of an agent's entry that say nothing about what it does."""
 _GIT_SECONDS = 120.0
+_SUBMODULE = "160000"
 
 
 class RevisionDigest(NamedTuple):
@@ -46,8 +47,7 @@ def agent_digest(
     in the work tree, without those below the folders `exclude` (cases and simulations are no part of the agent).
     Raises UsageRefused for a revision path that is not there, MachineryError where git fails.
     """
-    entry = {key: value for key, value in config.to_sparse().items() if key not in _PRICES}
-    parts: dict[str, object] = {"name": name, "entry": entry}
+    parts = _parts(name, config)
     if config.revision_paths:
         parts["files"] = dict(_named_files(project_root, name, config.revision_paths))
         return RevisionDigest(digest_of(parts), None)
@@ -56,6 +56,88 @@ def agent_digest(
         return RevisionDigest(digest_of(parts), ENTRY_ONLY.format(name=name))
     parts["tree"] = tracked
     return RevisionDigest(digest_of(parts), WHOLE_TREE.format(name=name))
+
+
+def agent_digest_at(
+    project_root: Path, name: str, config: AgentConfig, commit: str, exclude: Iterable[str] = ()
+) -> str | None:
+    """Return the digest that `agent_digest` gives in a clean checkout of `commit`; `config` is the entry of then.
+
+    None where that cannot be known: a revision path is not in it, lies outside the project or holds a submodule.
+    What a checkout makes of a file (line ends, filters) is not done: such an agent gets another digest than in the
+    work tree, and so never one that it has not. Raises MachineryError where git fails.
+    """
+    parts = _parts(name, config)
+    if config.revision_paths:
+        files = _named_files_at(project_root, commit, config.revision_paths)
+        if files is None:
+            return None
+        parts["files"] = files
+        return digest_of(parts)
+    listed = _listed_at(project_root, commit)
+    if listed is None:
+        return None
+    not_the_agent = (*exclude, ".regcase")
+    parts["tree"] = {
+        path: f"{mode} {blob} 0" for path, (mode, blob) in listed.items() if not _is_below(path, not_the_agent)
+    }
+    return digest_of(parts)
+
+
+def _parts(name: str, config: AgentConfig) -> dict[str, object]:
+    entry = {key: value for key, value in config.to_sparse().items() if key not in _PRICES}
+    return {"name": name, "entry": entry}
+
+
+def _named_files_at(root: Path, commit: str, paths: Iterable[str]) -> dict[str, str] | None:
+    """Return the digest of each file's content by path, as `_named_files` does of the work tree."""
+    named: dict[str, str] = {}
+    for each in paths:
+        path = PurePosixPath(os.path.normpath(each))
+        if path.is_absolute() or ".." in path.parts:
+            return None
+        listed = _listed_at(root, commit, path)
+        if not listed:
+            return None
+        for name, (mode, blob) in listed.items():
+            if mode == _SUBMODULE:
+                return None
+            below = PurePosixPath(name).relative_to(path)
+            if not _IGNORED_NAMES.isdisjoint(below.parts[:-1]) or (below.parts and name.endswith(".pyc")):
+                continue
+            named[name] = blob
+    return _digests_of_blobs(root, named)
+
+
+def _digests_of_blobs(root: Path, blobs: Mapping[str, str]) -> dict[str, str] | None:
+    answer = _git(root, "cat-file", "--batch", given="".join(f"{each}\n" for each in blobs.values()).encode())
+    if answer is None:
+        return None
+    content = answer.encode("utf-8", "surrogateescape")
+    digests: dict[str, str] = {}
+    at = 0
+    for name in blobs:
+        end = content.index(b"\n", at)
+        size = content[at:end].split()[-1]
+        if not size.isdigit():  # "missing": a clone that holds only some of the objects
+            return None
+        digests[name] = hashlib.sha256(content[end + 1 : end + 1 + int(size)]).hexdigest()
+        at = end + 1 + int(size) + 1
+    return digests
+
+
+def _listed_at(root: Path, commit: str, path: PurePosixPath | None = None) -> dict[str, tuple[str, str]] | None:
+    """Return mode and object of each file of the commit at or below `path`, both relative to `root`."""
+    where = [] if path is None or path == PurePosixPath() else ["--", path.as_posix()]
+    listed = _git(root, "ls-tree", "-r", "-z", commit, *where)
+    if listed is None:
+        return None
+    files: dict[str, tuple[str, str]] = {}
+    for line in filter(None, listed.split("\0")):
+        about, _, name = line.partition("\t")
+        mode, _, blob = about.split()
+        files[name] = mode, blob
+    return files
 
 
 def _named_files(root: Path, name: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -179,7 +179,8 @@ class ChatLines:
                 calls.extend(_call_of_item(item))
             else:
                 self._left_out[filled(item.get("type")) or "unknown"] += 1
-        self.reply(origin, "\n".join(texts), calls, **{**_facts_of(response), **facts})
+        known = {**_facts_of(response), "response_id": filled(response.get("id")), **facts}
+        self.reply(origin, "\n".join(texts), calls, **known)
 
     def content(self, value: Any) -> Content:
         """Take a content apart, and count what is left out of it."""

@@ -172,6 +172,7 @@ class _Session:
         # Each part repeats the usage of the whole reply: it is counted once, as the last part says it.
         usage = present(dict(mapping(parts[-1].message.get("usage")))) or None
         facts = {"model": filled(first.message.get("model")), "finish": finish, "usage": usage, "at": _at(first)}
+        facts["response_id"] = first.message_id
         self.chat.take({"role": "assistant", "content": content}, _origin(first), **facts)
         self._state, self.error = "replied", None
 

@@ -234,6 +234,7 @@ def _trial(log: InspectLog, entry: SampleEntry) -> Trial:
         outcome=ending.outcome,
         outcome_from="log" if ending.outcome != "undetermined" else None,
         error=error,
+        retried=tuple(map(_retried, sequence(sample.get("error_retries")))),
         labels=(*_run_labels(log), *ending.labels),
         final_text=text(output.get("completion")) if ending.termination == "finished" else None,
         model_requests=conversation.requests,
@@ -338,6 +339,17 @@ def _error(sample: Mapping[str, Any], ending: _Ending, conversation: SampleConve
         message=message,
         traceback=traceback,
         raised_by=_raised_by(ending, conversation),
+        chain=tuple(ErrorLink(type=kind, message=words) for kind, words in exception_chain(traceback)),
+    )
+
+
+def _retried(failure: Any) -> TrialError:
+    """Return what an attempt raised that inspect made again (`EvalRetryError`): its conversation is not kept."""
+    error = mapping(failure)
+    message, traceback = text(error.get("message")), filled(error.get("traceback"))
+    return TrialError(
+        type=_error_type(error, message),
+        message=message,
         chain=tuple(ErrorLink(type=kind, message=words) for kind, words in exception_chain(traceback)),
     )
 

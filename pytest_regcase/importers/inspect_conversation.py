@@ -155,6 +155,8 @@ class SampleConversation:
             usage=present(dict(mapping(output.get("usage")))) or None,
             model=model,
             offered_tools=tools,
+            # Of the raw answer: the message's own id is made by inspect, also where its cache answered.
+            response_id=filled(mapping(mapping(event.get("call")).get("response")).get("id")),
             at=at,
         )
 

@@ -58,6 +58,7 @@ class Conversation:
             finish=filled(mapping(choices[0]).get("finish_reason")) if choices else None,
             usage=present(dict(mapping(response.get("usage")))) or None,
             model=filled(response.get("model")),
+            response_id=filled(response.get("id")),
             at=at,
         )
         if not self.lines:

@@ -185,6 +185,7 @@ class History:
                 finish=filled(choice.get("finish_reason")),
                 usage=present(dict(mapping(response.get("usage")))) or None,
                 model=filled(response.get("model")),
+                response_id=response_id,
                 **known,
             )
         elif action == "message":

@@ -134,7 +134,8 @@ class SdkConversation:
         calls = [event.get("tool_call")] if response is None else self._calls.pop(response, None)
         if calls is not None:  # else they stand in the reply already
             said = self.chat.content(event.get("thought")).text or None
-            self.chat.reply(origin, said, tool_calls_of(calls), offered_tools=self._tools, **facts)
+            known = {"offered_tools": self._tools, "response_id": response, **facts}
+            self.chat.reply(origin, said, tool_calls_of(calls), **known)
 
     def _error(self, event: Mapping[str, Any]) -> None:
         code = filled(event.get("code"))

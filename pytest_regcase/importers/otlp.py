@@ -228,6 +228,7 @@ def _span(span_id: str, span: Mapping[str, Any], attributes: Mapping[str, Any], 
         facts |= {
             "model": filled(attributes.get("gen_ai.response.model"))
             or filled(attributes.get("gen_ai.request.model")),
+            "response_id": filled(attributes.get("gen_ai.response.id")),
             "finish": next(filter(None, map(filled, sequence(reasons))), None),
             "usage": {
                 ours: attributes[name] for name, ours in _USAGE.items() if whole(attributes.get(name)) is not None

@@ -200,5 +200,6 @@ class _Messages:
             tool_calls_of(calls),
             finish=filled(message.get("finish_reason")),
             usage=present(usage) or None,
+            response_id=filled(message.get("provider_response_id")),
             **facts,
         )

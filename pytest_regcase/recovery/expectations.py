@@ -39,8 +39,8 @@ def findings_of(expected: ExpectedRecovery, observed: Observed) -> tuple[Finding
 def log_failure(_: ExpectedRecovery, observed: Observed) -> Finding:
     """Judge whether the failure stands in the artefact, or in text written after the first faulted request.
 
-    The answer itself is no log. An agent that we ended may have been about to write: then nothing shown is
-    not-observable.
+    The answer itself is no log. An agent that we ended may have been about to write, and a function's prints are
+    not read: then nothing shown is not-observable.
     """
     name: Expectation = "log_failure"
     if observed.wire.first_fault_seconds is None:
@@ -53,6 +53,9 @@ def log_failure(_: ExpectedRecovery, observed: Observed) -> Finding:
         return _finding(name, "not-observable", "nothing was logged until we ended the agent")
     if observed.notes is None:
         return _finding(name, "not-observable", "what was written after the fault is not known")
+    if observed.in_process:
+        says = "neither what it raised nor what it handed in says so, and what a function prints is not read"
+        return _finding(name, "not-observable", says)
     looked = [*(["artefact"] if observed.artefact is not None else []), *sorted(observed.written_after)]
     return _finding(
         name,
@@ -109,7 +112,8 @@ def stop_within_seconds(expected: ExpectedRecovery, observed: Observed) -> Findi
         "watched_seconds": _rounded(stop.watched_seconds),
     }
     if stop.seconds is not None:
-        after = {"let-go": "", "process-end": " (the end of its process)"}.get(stop.how, "")
+        end = "the function" if observed.in_process else "its process"
+        after = f" (the end of {end})" if stop.how == "process-end" else ""
         says = f"stopped {_spelt(stop.seconds)} after the first faulted request{after}; {allowed:g} s are allowed"
         return _finding(name, "kept" if stop.seconds <= allowed else "broken", says, **facts)
     if stop.watched_seconds is None:
@@ -249,10 +253,12 @@ def mark_failure(_: ExpectedRecovery, observed: Observed) -> Finding:
     if ended_by_us(observed):
         return _finding(name, "not-observable", "no status was written until we ended the agent", **facts)
     if ended_badly(observed):
-        return _finding(name, "kept", f"no status is written, but the process ended with {exit_says}", **facts)
+        how = exit_says if observed.in_process else f"the process ended with {exit_says}"
+        return _finding(name, "kept", f"no status is written, but {how}", **facts)
     if observed.exit.code is None:
         return _finding(name, "not-observable", "neither a status nor an exit code is known", **facts)
-    return _finding(name, "broken", "no status says that it failed, and the exit code is 0", **facts)
+    how = exit_says if observed.in_process else "the exit code is 0"
+    return _finding(name, "broken", f"no status says that it failed, and {how}", **facts)
 
 
 def no_repeated_side_effect(_: ExpectedRecovery, observed: Observed) -> Finding:

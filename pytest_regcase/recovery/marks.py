@@ -42,7 +42,9 @@ def ended_badly(observed: Observed) -> bool:
 
 
 def exit_words(observed: Observed) -> str:
-    """Say in words how the process ended."""
+    """Say in words how the process, or the function, ended."""
+    if observed.in_process and observed.exit.code is not None:
+        return f"it raised {observed.raised}" if observed.exit.code else "it returned"
     if observed.exit.signal is not None:
         return f"signal {observed.exit.signal}"
     return "an unknown exit code" if observed.exit.code is None else f"exit code {observed.exit.code}"

@@ -88,7 +88,7 @@ def likeness(case: RegressionCase, task_text: str | None, trial: Trial) -> Liken
     attempts do, and has no look-alikes; neither has a symptom that asks for nothing but how the trial ended.
     """
     symptom, step = case.symptom_match, case.observation.failing_step
-    task = _same_task(case, task_text, trial)
+    task = same_task(case, task_text, trial)
     if symptom is None:
         return "same" if task else None
     seen = ending_of(trial)
@@ -120,7 +120,7 @@ def signature(trial: Trial) -> str:
     return ":".join(parts)
 
 
-def _same_task(case: RegressionCase, task_text: str | None, trial: Trial) -> bool | None:
+def same_task(case: RegressionCase, task_text: str | None, trial: Trial) -> bool | None:
     """Say whether the trial is of the case's task; None where nothing recorded says so."""
     known = case.observation.task_id
     if known is not None and trial.task_id is not None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_regcase.agents.revision import RevisionDigest, agent_digest
+from pytest_regcase.agents.revision import RevisionDigest, agent_digest, agent_digest_at
 from pytest_regcase.config import AgentConfig
 from pytest_regcase.errors import MachineryError, UsageRefused
 
@@ -213,3 +213,37 @@ def test_an_unresolved_merge_has_a_digest(repository: Path) -> None:
     start = digest(repository)
     subprocess.run(["git", "merge", "-q", "other"], cwd=repository, capture_output=True, check=False)
     assert digest(repository) != start
+
+
+@pytest.mark.parametrize("config", [PATHS, {"revision_paths": (".",)}, {}])
+def test_a_commit_has_the_digest_that_its_clean_checkout_has(repository: Path, config: dict[str, Any]) -> None:
+    (repository / "src/my_agent/__pycache__/loop.pyc").unlink()
+    before = digest(repository, **config).digest
+    (repository / "src/my_agent/loop.py").write_text("changed\n")
+    git(repository, "commit", "-qam", "changed")
+    now = digest(repository, **config).digest
+    given = AgentConfig(**{"command": ("python", "-m", "my_agent"), **config})
+    folders = ("cases", "fixtures")
+    assert agent_digest_at(repository, "default", given, "HEAD~1", folders) == before
+    assert agent_digest_at(repository, "default", given, "HEAD", folders) == now
+    assert before != now
+
+
+def test_ignored_names_are_in_no_commits_digest_either(repository: Path) -> None:
+    (repository / "src/my_agent/extra.pyc").write_bytes(b"\xff\x00")
+    (repository / "src/my_agent/logo.png").write_bytes(b"\x89PNG\xff\xfe\n")
+    git(repository, "add", "-f", ".")
+    git(repository, "commit", "-qm", "more")
+    given = AgentConfig(command=("python", "-m", "my_agent"), revision_paths=PATHS["revision_paths"])
+    assert agent_digest_at(repository, "default", given, "HEAD") == digest(repository, **PATHS).digest
+
+
+@pytest.mark.parametrize("paths", [("nowhere.py",), ("../elsewhere",), ("/etc",)])
+def test_what_a_commit_does_not_hold_has_no_digest(repository: Path, paths: tuple[str, ...]) -> None:
+    given = AgentConfig(command=("python", "-m", "my_agent"), revision_paths=paths)
+    assert agent_digest_at(repository, "default", given, "HEAD") is None
+
+
+def test_without_a_repository_there_is_no_commit(root: Path) -> None:
+    given = AgentConfig(command=("python", "-m", "my_agent"))
+    assert agent_digest_at(root, "default", given, "HEAD") is None

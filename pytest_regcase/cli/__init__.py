@@ -12,6 +12,7 @@ from io import TextIOWrapper
 
 import click
 
+from pytest_regcase.cli.words import Commands
 from pytest_regcase.errors import RegcaseError
 
 GROUPS = {
@@ -26,6 +27,7 @@ GROUPS = {
     },
     "A fix": {
         "fix": "Claim a fix of a case: live reruns count from here.",
+        "count": "Count the trials of a sweep as live runs of a case.",
         "close": "Close a case whose rerun rule is met, with its numbers.",
         "reopen": "Say that a case is not fixed after all.",
         "retire": "Take a case out of service; its file stays.",
@@ -42,8 +44,11 @@ GROUPS = {
         "evidence": "Cite lower-level evidence in a case, or withdraw it.",
     },
     "CI": {
+        "gate": "Decide over what pytest left in the ledger, over all shards.",
         "check": "Find what is wrong in case files, or looser than before.",
+        "promote": "Make a revision that passed as a candidate the active one.",
         "ledger": "Look into the ledger, export, import, merge and prune it.",
+        "quarantine": "Say which cases are too flaky to gate, and which may come back.",
         "scan": "Say which known failures came back in a sweep.",
         "budget": "Say how often cases may flake so that a suite stays green.",
         "schema": "Print the JSON Schema of a kind of file.",
@@ -70,7 +75,7 @@ _ELSEWHERE = {"list": "list_cases"}
 _LONGEST_NAME = max(map(len, COMMANDS))
 
 
-class _Lazy(click.Group):
+class _Lazy(Commands):
     """A group that knows its commands by name and loads one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

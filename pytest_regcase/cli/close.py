@@ -26,8 +26,9 @@ Example:
 @click.option(
     "--by", type=Words(), help="Who closes it. [default: your name and address in git, else the user name]"
 )
+@click.option("--function", metavar="NODE", help="Over the live runs of this test function, as pytest names it.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def close(name: str, by: str | None, as_json: bool) -> None:
+def close(name: str, by: str | None, function: str | None, as_json: bool) -> None:
     """Close CASE (a case file, its folder, or an id), if the rerun rule is met.
 
     Appends a [[closed]] with the numbers that the claim stands on. Refused, with exit code 1, while clean live
@@ -39,7 +40,7 @@ def close(name: str, by: str | None, as_json: bool) -> None:
     from pytest_regcase.session.close import close_case
 
     project = load_project(Path.cwd())
-    closing = close_case(project, find_case(project.case_folders, name), by=by)
+    closing = close_case(project, find_case(project.case_folders, name), function=function, by=by)
     if as_json:
         click.echo(json.dumps(_document(closing), indent=2))
     elif closing.closed is not None and closing.claim is not None:

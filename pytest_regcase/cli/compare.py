@@ -32,7 +32,6 @@ Example:
     "logs",
     type=click.Path(path_type=Path),
     multiple=True,
-    required=True,
     help="A log of the server, the kernel, a proxy, or a table of processes. Repeatable.",
 )
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
@@ -56,6 +55,9 @@ def compare(name: str, logs: tuple[Path, ...], more: tuple[Path, ...], skew: flo
     from pytest_regcase.config import load_project
     from pytest_regcase.session.compare import compare_case
 
+    if not logs:
+        files = " ".join(map(str, more)) or "FILE"
+        raise click.UsageError(f"No log was given. Give it with --log: regcase compare {name} --log {files}")
     project = load_project(Path.cwd())
     found = compare_case(project, find_case(project.case_folders, name), (*logs, *more), timedelta(seconds=skew))
     if as_json:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from pytest_regcase.cli.words import OneOf
+
 
 @click.command(
     epilog="""\b
@@ -14,7 +16,7 @@ Example:
 )
 @click.option(
     "--harness",
-    type=click.Choice(["mini-swe-agent", "inspect", "python"]),
+    type=OneOf(["mini-swe-agent", "inspect", "python"]),
     default="python",
     show_default=True,
     help="What runs the agent.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pytest_regcase.cli.words import Words, wrapped
+from pytest_regcase.cli.words import Commands, Words, wrapped
 
 if TYPE_CHECKING:
     from pytest_regcase.config import Project
@@ -21,12 +21,13 @@ _MEGABYTE = 1_000_000
 
 
 @click.group(
+    cls=Commands,
     epilog="""\b
 Example:
   regcase ledger stats
   regcase ledger export ledger.jsonl
   regcase ledger import ledger.jsonl
-"""
+""",
 )
 def ledger() -> None:
     """Look into the ledger, carry it elsewhere, set wrong rows aside.
@@ -64,6 +65,8 @@ def stats(as_json: bool) -> None:
     unfinished = f", {numbers.unfinished} without an end" if numbers.unfinished else ""
     click.echo(f"  sessions  {numbers.sessions}{unfinished}")
     click.echo(f"  decisions {numbers.decisions}")
+    if numbers.active is not None:
+        click.echo(f"  active    {numbers.active}")
     if numbers.oldest is not None and numbers.newest is not None:
         click.echo(f"  from      {numbers.oldest[:10]} to {numbers.newest[:10]}")
     for each in numbers.merged_from:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from pytest_regcase.cli.safe_text import redacted, redacted_document, visible
-from pytest_regcase.cli.words import Words, wrapped
+from pytest_regcase.cli.words import OneOf, Words, wrapped
 from pytest_regcase.records.words import CaseState, HypothesisClass
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ Example:
   regcase list --class auth
 """,
 )
-@click.option("--state", type=click.Choice(_STATES), help="Only cases in this state.")
+@click.option("--state", type=OneOf(_STATES), help="Only cases in this state.")
 @click.option("--owner", type=Words(), help="Only cases whose owner has this in the name.")
 @click.option(
     "--class",
     "kind",
-    type=click.Choice(get_args(HypothesisClass)),
+    type=OneOf(get_args(HypothesisClass)),
     metavar="CLASS",
     help="Only cases with a simulation of this class, such as auth.",
 )
@@ -61,7 +61,7 @@ def list_cases(state: str | None, owner: str | None, kind: str | None, as_json: 
 
 
 def _matches(case: "ListedCase", state: str | None, owner: str | None, kind: str | None) -> bool:
-    if state == "quarantined" and not case.quarantined:
+    if state == "quarantined" and case.quarantine is None:
         return False
     if state not in (None, "quarantined", case.state):
         return False
@@ -72,7 +72,10 @@ def _matches(case: "ListedCase", state: str | None, owner: str | None, kind: str
 
 def _plain(case: "ListedCase") -> dict[str, object]:
     plain: dict[str, object] = {"id": case.loaded.id, "state": case.state, "owner": case.owner}
-    plain |= {"quarantined": True} if case.quarantined else {}
+    if case.quarantine is not None:
+        plain |= {"quarantined": True, "quarantined_until": case.quarantine.expires.isoformat()}
+    plain |= {"over_budget": True} if case.over_budget else {}
+    plain |= {"drift_alarm": True} if case.drifting else {}
     return {
         **plain,
         "hypotheses": [each.id for each in case.loaded.case.hypotheses],
@@ -105,6 +108,8 @@ def _lines(listing: "Listing", chosen: "Sequence[ListedCase]") -> Iterator[str]:
     for each, text in zip(chosen, texts, strict=True):
         yield f"{states[each.loaded.id]:<{width}}  {each.loaded.id}"
         yield wrapped(visible(text), first=" " * (width + 2), further=" " * (width + 4))
+        for said in _beside(each):
+            yield wrapped(said, first=" " * (width + 2), further=" " * (width + 4))
     for entry in listing.invalid:
         problem = redacted(entry.problems[:1])[0]
         yield wrapped(visible(problem), first=f"{'invalid':<{width}}  ", further=" " * (width + 4))
@@ -117,4 +122,14 @@ def _lines(listing: "Listing", chosen: "Sequence[ListedCase]") -> Iterator[str]:
 def _state(case: "ListedCase") -> str:
     counted = case.state == "verifying" and case.claim is not None
     where = f" {case.claim.clean} of {case.claim.need}" if counted and case.claim is not None else ""
-    return f"{case.state}{where}{', quarantined' if case.quarantined else ''}"
+    return f"{case.state}{where}{', quarantined' if case.quarantine is not None else ''}"
+
+
+def _beside(case: "ListedCase") -> Iterator[str]:
+    """What else is to be known of it at a glance."""
+    if case.quarantine is not None:
+        yield f"quarantined until {case.quarantine.expires}"
+    if case.over_budget:
+        yield "flaky over its budget: `regcase quarantine` says more"
+    if case.drifting:
+        yield "fails more often than it did: the drift alarm stands"

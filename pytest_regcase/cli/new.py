@@ -10,7 +10,7 @@ import click
 
 from pytest_regcase.cli.progress import progress
 from pytest_regcase.cli.tables import table
-from pytest_regcase.cli.words import GivenPath, Words, wrapped
+from pytest_regcase.cli.words import GivenPath, OneOf, Words, wrapped
 from pytest_regcase.records.plurals import how_many
 from pytest_regcase.records.words import Outcome
 
@@ -86,7 +86,7 @@ Example:
 )
 @click.option(
     "--outcome",
-    type=click.Choice(["failed", "undetermined", "passed"]),
+    type=OneOf(["failed", "undetermined", "passed"]),
     help="Your word on how it ended, where the log does not say so.",
 )
 @click.option(

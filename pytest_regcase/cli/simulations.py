@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from pytest_regcase.cli.words import wrapped
+from pytest_regcase.cli.words import OneOf, wrapped
 from pytest_regcase.records.words import HypothesisClass
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Classes:
 @click.option(
     "--class",
     "hypothesis",
-    type=click.Choice(CLASSES),
+    type=OneOf(CLASSES),
     metavar="CLASS",
     help="Only those of one hypothesis class.",
 )

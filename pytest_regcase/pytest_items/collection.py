@@ -3,8 +3,6 @@
 Node ids hold letters, digits and hyphens only after the file: pytest's ``--lf`` loses names with brackets or "::".
 """
 
-import json
-import os
 from collections.abc import Generator, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_regcase.pytest_items.attempt_item import AttemptItem, InvalidCaseItem
+from pytest_regcase.pytest_items.collected import leave_list
 from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.records.attempt import AttemptPlan
 from pytest_regcase.session.opening import CaseEntry
@@ -21,7 +20,7 @@ from pytest_regcase.session.opening import CaseEntry
 class ScenarioCollector(pytest.Collector):
     """One way a case is run: its control, one of its simulations, or its live runs."""
 
-    def __init__(self, *, gate: GateRun, entry: CaseEntry, plans: list[AttemptPlan], **kwargs: Any) -> None:
+    def __init__(self, *, gate: GateRun, entry: CaseEntry, plans: dict[int, AttemptPlan], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._gate = gate
         self._entry = entry
@@ -29,9 +28,9 @@ class ScenarioCollector(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield one item an attempt."""
-        for plan in self._plans:
+        for place, plan in self._plans.items():
             yield AttemptItem.from_parent(
-                self, name=plan.key.item_name, gate=self._gate, entry=self._entry, plan=plan
+                self, name=plan.key.item_name, gate=self._gate, entry=self._entry, plan=plan, place=place
             )
 
 
@@ -50,11 +49,11 @@ class CaseFile(pytest.File):
         xdist.
         """
         if self._entry.problems:
-            yield InvalidCaseItem.from_parent(self, name="invalid", gate=self._gate, problems=self._entry.problems)
+            yield InvalidCaseItem.from_parent(self, name="invalid", gate=self._gate, entry=self._entry)
             return
-        for scenario, plans in groupby(self._entry.plans, key=lambda plan: plan.key.scenario):
+        for scenario, plans in groupby(enumerate(self._entry.plans), key=lambda plan: plan[1].key.scenario):
             yield ScenarioCollector.from_parent(
-                self, name=scenario, gate=self._gate, entry=self._entry, plans=list(plans)
+                self, name=scenario, gate=self._gate, entry=self._entry, plans=dict(plans)
             )
 
 
@@ -89,7 +88,8 @@ class Items:
         that shuffles tests does not run a live attempt before a lower number, or the control at the end.
         """
         if self._leaves_lists:
-            self._leave_list(config, [each.nodeid for each in items if _is_ours(each)])
+            process: str = getattr(config, "workerinput", {}).get("workerid", "main")
+            leave_list(self._gate.session_folder, process, [each.nodeid for each in items if _is_ours(each)])
         if not self._with_tests:
             kept = [each for each in items if _is_ours(each) or each.get_closest_marker("regcase") is not None]
             if len(kept) < len(items):
@@ -113,14 +113,6 @@ class Items:
             # The place of a skip is the case, not our line that raised it.
             report.longrepr = (str(item.path), 1, report.longrepr[2])
         return report
-
-    def _leave_list(self, config: pytest.Config, node_ids: list[str]) -> None:
-        worker: str = getattr(config, "workerinput", {}).get("workerid", "main")
-        folder = self._gate.session_folder / "collected"
-        folder.mkdir(parents=True, exist_ok=True)
-        unfinished = folder / f".{worker}.json"
-        unfinished.write_text(json.dumps(node_ids, indent=1) + "\n", encoding="utf-8")
-        os.replace(unfinished, folder / f"{worker}.json")
 
 
 def _is_ours(item: pytest.Item) -> bool:

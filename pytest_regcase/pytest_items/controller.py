@@ -9,25 +9,29 @@ import os
 from collections import Counter
 from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_regcase.errors import LedgerError
 from pytest_regcase.ledger.store import Ledger
+from pytest_regcase.pytest_items.collected import never_collected_lines
+from pytest_regcase.pytest_items.function_lists import FunctionsOfSession, PlannedAttempt
 from pytest_regcase.pytest_items.gate_run import GateRun
-from pytest_regcase.pytest_items.report_file import ReportFile
+from pytest_regcase.pytest_items.hooks import ProjectHooks
 from pytest_regcase.pytest_items.termination import Termination
-from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord
-from pytest_regcase.records.canonical import digest_of
+from pytest_regcase.records.attempt import AttemptKey, AttemptRecord
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import SessionRow
 from pytest_regcase.records.words import InconclusiveReason
 from pytest_regcase.reporters.layout import wrapped
+from pytest_regcase.reporters.report_file import ReportFile
 from pytest_regcase.reporters.terminal import summary_lines
 from pytest_regcase.session.gate import decide_session
+from pytest_regcase.session.gate_over import release_over
 from pytest_regcase.session.ledger_exchange import SPOOL_FILE
-from pytest_regcase.session.opening import CaseEntry
+from pytest_regcase.session.opening import invalid_cases
+from pytest_regcase.session.revision import revision_over
 from pytest_regcase.session.unfinished import unfinished_record
 
 
@@ -41,21 +45,45 @@ class Controller:
         row: SessionRow,
         *,
         header: Sequence[str],
-        report: ReportFile | None,
+        reports: Sequence[ReportFile],
+        hooks: ProjectHooks,
         termination: Termination,
     ) -> None:
         self._gate = gate
         self._ledger = ledger
         self._row = row
         self._header = header
-        self._report = report
+        self._reports = reports
         self._termination = termination
+        self._hooks = hooks
+        self._hook_troubles: Counter[str] = Counter()
+        self._functions = FunctionsOfSession()
         self._tries: Counter[AttemptKey] = Counter()
         self._session: pytest.Session | None = None
         self._interrupted = False
         self._troubles: list[str] = []
         self._decision: GateDecision | None = None
         self._attempts: list[AttemptRecord] = []
+        self._by_key: dict[AttemptKey, list[AttemptRecord]] = {}
+
+    @property
+    def decision(self) -> GateDecision | None:
+        """The decision, once the session is over; None before, and where the ledger did not let it be made."""
+        return self._decision
+
+    @property
+    def troubles(self) -> Sequence[str]:
+        """What makes this run red whatever the decision says: attempts not counted, reports not written."""
+        return self._troubles
+
+    @property
+    def attempts(self) -> Sequence[AttemptRecord]:
+        """The attempts of this session, as they came."""
+        return self._attempts
+
+    def tries_of(self, key: AttemptKey) -> Sequence[AttemptRecord]:
+        """The attempts of this session at one planned attempt, as they came."""
+        return self._by_key.get(key, ())
 
     def pytest_report_header(self) -> list[str]:
         """Say what is about to run, where it is counted, and which options leave checks out."""
@@ -69,16 +97,32 @@ class Controller:
         except LedgerError as error:
             raise pytest.UsageError(error.text) from error
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note that something could not be collected: nobody knows which marked functions are in it."""
+        if report.failed:
+            self._interrupted = True
+
+    def pytest_collection_finish(self) -> None:
+        """Plan the marked functions that this process has collected."""
+        self._plan_functions("main")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        """Plan the marked functions that a worker has collected; no test has run yet."""
+        self._plan_functions(node.gateway.id)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write the attempt's row at its call report, before any other plugin prints the result.
 
         A kill of any process can then lose an attempt in flight, never one whose result was seen.
         """
-        planned = self._planned(report.nodeid)
+        if report.passed and report.when in ("setup", "teardown"):
+            return
+        planned = self.planned(report.nodeid)
         if planned is None:
             return
-        record = self._recorded(report) or self._unfinished(report, *planned)
+        record = self._recorded(report) or self._unfinished(report, planned)
         if record is None:
             return
         try_number = self._tries[record.key]
@@ -110,6 +154,9 @@ class Controller:
         except LedgerError as error:
             self._troubles.append(error.text)
             self._decision = self._without_ledger()
+        if self._is_release and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            # A release collects nothing, and means to: the decision alone says how it ended.
+            session.exitstatus = pytest.ExitCode.OK
         green = self._decision is not None and self._decision.decision == "pass" and not self._troubles
         if not green and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -117,6 +164,11 @@ class Controller:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the decision that was made, not another one."""
         lines = [line for text in self._troubles for each in text.splitlines() for line in wrapped(each, 80)]
+        for raised, times in self._hook_troubles.items():
+            text = f"{raised} ({times} times); its attempts are stored all the same" if times > 1 else raised
+            lines += wrapped(text, 80)
+        if self._session is not None:
+            lines += never_collected_lines(self._gate, self._session.config.rootpath)
         if self._decision is not None:
             lines += summary_lines(self._decision, self._attempts, colour=terminalreporter.hasmarkup)
             if self._troubles and self._decision.decision == "pass":
@@ -130,16 +182,44 @@ class Controller:
         """Let go of the ledger."""
         self._ledger.close()
 
-    def _planned(self, node_id: str) -> tuple[CaseEntry, AttemptPlan] | None:
+    @property
+    def planned_keys(self) -> tuple[AttemptKey, ...]:
+        """What this session plans, with the marked functions that were collected so far."""
+        return self._row.planned
+
+    def planned(self, node_id: str) -> PlannedAttempt | None:
+        """Return what the item with this node id attempts; None for an item that is not ours."""
         assert self._session is not None
-        return self._gate.planned(node_id, self._session.config.rootpath)
+        found = self._gate.planned(node_id, self._session.config.rootpath)
+        if found is None:
+            return self._functions.of_node(node_id)
+        entry, plan = found
+        assert entry.loaded is not None
+        return PlannedAttempt(self._gate.project, entry.loaded, plan, self._gate.snapshot)
+
+    def _plan_functions(self, process: str) -> None:
+        """Add what a process has found to the session's row, so that what is not run of it is not green."""
+        gate = self._gate
+        if not self._functions.read(gate, process):
+            return
+        known = set(self._row.planned)
+        self._row = self._row.model_copy(
+            update={
+                "planned": (*self._row.planned, *(key for key in self._functions.keys if key not in known)),
+                "revisions": {**(self._row.revisions or {}), **self._functions.digests},
+            }
+        )
+        try:
+            self._ledger.start_session(self._row)
+        except LedgerError as error:
+            raise pytest.UsageError(error.text) from error
 
     def _recorded(self, report: pytest.TestReport) -> AttemptRecord | None:
         plain = getattr(report, "regcase", None)
         # From JSON text: strict records take date-times from JSON, not from str.
         return None if plain is None else AttemptRecord.model_validate_json(json.dumps(plain))
 
-    def _unfinished(self, report: pytest.TestReport, entry: CaseEntry, plan: AttemptPlan) -> AttemptRecord | None:
+    def _unfinished(self, report: pytest.TestReport, planned: PlannedAttempt) -> AttemptRecord | None:
         """An attempt that started and left no record; None where none started or it was told already."""
         why: InconclusiveReason
         if report.when not in ("setup", "call", "teardown"):
@@ -149,22 +229,25 @@ class Controller:
             why, text = "machinery-broke", f"no record came with its {report.when} report: {report.longreprtext}"
         else:
             return None
-        assert entry.loaded is not None
         return unfinished_record(
-            self._gate.project,
-            entry.loaded,
-            self._gate.simulation_of(plan),
-            plan,
-            self._gate.snapshot,
-            try_number=self._tries[plan.key],
+            planned.project,
+            planned.loaded,
+            self._gate.simulation_of(planned.plan),
+            planned.plan,
+            planned.snapshot,
+            try_number=self._tries[planned.plan.key],
             why=why,
             text=text,
         )
 
     def _append(self, record: AttemptRecord) -> None:
         self._attempts.append(record)
+        self._by_key.setdefault(record.key, []).append(record)
         try:
             self._ledger.append(record)
+            raised = self._hooks.finished(record)
+            if raised is not None:
+                self._hook_troubles[raised] += 1
         except LedgerError as error:
             # What the attempt showed stays readable, and the session ends: it could not be counted.
             self._troubles.append(f"{error.text}\n{self._spooled(record)}")
@@ -193,8 +276,20 @@ class Controller:
         except LedgerError:
             return None
 
+    @property
+    def _is_release(self) -> bool:
+        """Say whether this run runs nothing and decides over the ledger."""
+        assert self._session is not None
+        with_tests = self._session.config.getoption("regcase_with_tests")
+        return self._gate.snapshot.profile == "release" and not with_tests
+
     def _decide(self) -> GateDecision:
         gate = self._gate
+        if gate.snapshot.profile == "release":
+            agent = gate.snapshot.agent
+            answer = release_over(gate.project, gate.entries, gate.simulations, self._ledger, agent=agent)
+            self._attempts = list(answer.attempts)
+            return answer.decision
         return decide_session(
             gate.project,
             [entry.loaded for entry in gate.entries if entry.loaded is not None],
@@ -202,32 +297,19 @@ class Controller:
             self._row,
             snapshot=gate.snapshot,
             simulations=gate.simulations,
-            invalid={
-                entry.loaded.id if entry.loaded is not None else self._shown(entry.path): "\n".join(entry.problems)
-                for entry in gate.entries
-                if entry.problems
-            },
+            invalid=invalid_cases(gate.project, gate.entries),
+            beside=self._functions.cases_beside(gate.entries),
             interrupted=self._interrupted or bool(self._troubles),
         )
 
-    def _shown(self, path: Path) -> str:
-        # The same on every machine: a decision holds no folder of the one that it was made on.
-        return Path(os.path.relpath(path, self._gate.project.root)).as_posix()
-
-    @property
-    def _revision(self) -> str:
-        """What the decision is about: the agent's digest, or one over those of several agents."""
-        digests = self._gate.snapshot.agent_digests
-        return next(iter(digests.values())) if len(digests) == 1 else digest_of(digests)
-
     def _keep(self, decision: GateDecision) -> None:
         """Finish the session's row, unless it was interrupted: one without an end is unproven for good."""
-        if self._report is not None:
+        for report in self._reports:
             try:
-                self._report.write(decision, self._attempts)
+                report.write(decision, self._attempts)
             except OSError as error:
-                self._troubles.append(f"Couldn't write the report {self._report.path}: {error}.")
+                self._troubles.append(f"Couldn't write the report {report.path}: {error}.")
         now = datetime.now(UTC)
-        self._ledger.save_decision(decision, at=now, revision=self._revision)
+        self._ledger.save_decision(decision, at=now, revision=revision_over(self._gate.snapshot.agent_digests))
         if not (self._interrupted or self._troubles):
             self._ledger.finish_session(self._row.session_id, now)

@@ -2,6 +2,7 @@
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.case import Quarantine
+from pytest_regcase.reporters.layout import inert, one_line
 
 
 def attempt_lines(record: AttemptRecord, standing: str) -> list[str]:
@@ -9,9 +10,9 @@ def attempt_lines(record: AttemptRecord, standing: str) -> list[str]:
     lines = [f"{record.case_id} {record.scenario}, {_which(record)}: {outcome(record)}; {standing}"]
     # What proves nothing has findings too, but they follow from whatever went wrong.
     broken = record.broken if record.reason is None else ()
-    lines += [f"  {each.expectation}: {each.says}" for each in broken]
+    lines += [f"  {each.expectation}: {one_line(each.says)}" for each in broken]
     if record.says is not None and not broken:
-        lines += [f"  {line}" for line in record.says.splitlines()]
+        lines += [f"  {inert(line)}" for line in record.says.splitlines()]
     if record.folder is not None:
         lines.append(f"  attempt: {record.folder}")
     return lines

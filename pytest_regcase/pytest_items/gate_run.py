@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pytest_regcase.case_files import LoadedSimulation
+from pytest_regcase.case_files import LoadedSimulation, RealPlaces
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptPlan
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.rules.policies import Policy
 from pytest_regcase.session import opening
-from pytest_regcase.session.opening import CaseEntry
+from pytest_regcase.session.opening import CaseEntry, Load
 from pytest_regcase.session.rules_in_force import gate_policy
 
 
@@ -27,6 +27,10 @@ class GateRun:
     entries: tuple[CaseEntry, ...]
     confirms: bool
     """Whether a failed check can be repeated (pytest-rerunfailures is loaded)."""
+    files: tuple[Path, ...] = ()
+    """Every case file that was asked for, those of other shards too."""
+    load: Load = opening.load_entries
+    """How further case files are loaded."""
 
     @cached_property
     def policy(self) -> Policy:
@@ -39,30 +43,44 @@ class GateRun:
         return Path(self.snapshot.folder)
 
     @cached_property
+    def _places(self) -> RealPlaces:
+        return RealPlaces()
+
+    @cached_property
     def _by_path(self) -> dict[Path, CaseEntry]:
-        return {entry.path.resolve(): entry for entry in self.entries}
+        return {self._places.of(entry.path): entry for entry in self.entries}
 
     def entry_of(self, path: Path) -> CaseEntry | None:
         """Return the planned case of a file; None for a file that is not one of this session's."""
-        return self._by_path.get(path.resolve())
+        return self._by_path.get(self._places.of(path))
 
     def is_data(self, path: Path) -> bool:
         """Say whether a path is data of a case or of an attempt, where no tests of this project can be.
 
         That is a folder inside a case's folder in which no further case lies, and the folder of all sessions.
         """
-        resolved = path.resolve()
-        if resolved == opening.sessions_folder(self.project).parent.resolve():
+        resolved = self._places.of(path)
+        if resolved == self._own_folder:
             return True
-        return (
-            resolved.parent in self._case_folders
-            and path.is_dir()
-            and not any(each.is_relative_to(resolved) for each in self._case_folders)
-        )
+        return resolved.parent in self._case_folders and resolved not in self._folders_with_cases and path.is_dir()
+
+    @cached_property
+    def _own_folder(self) -> Path:
+        return opening.sessions_folder(self.project).parent.resolve()
 
     @cached_property
     def _case_folders(self) -> frozenset[Path]:
-        return frozenset(each.parent for each in self._by_path)
+        return frozenset(each.parent for each in (*self._by_path, *map(self._places.of, self.files)))
+
+    @cached_property
+    def _folders_with_cases(self) -> set[Path]:
+        """The folders of cases and all above them."""
+        found: set[Path] = set()
+        for folder in self._case_folders:
+            while folder not in found:
+                found.add(folder)
+                folder = folder.parent
+        return found
 
     def planned(self, node_id: str, root: Path) -> tuple[CaseEntry, AttemptPlan] | None:
         """Return what the item with this node id attempts; None for an item that is not ours.

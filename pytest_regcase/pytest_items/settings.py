@@ -24,9 +24,11 @@ class Asked:
     profile: Profile
     live_new: int
     agent: str | None
+    shard: str | None
+    max_minutes: float | None
     with_tests: bool
-    report: Path | None
-    """Absolute."""
+    reports: tuple[Path, ...]
+    """Absolute, one a ``--regcase-report``."""
 
 
 def read_options(config: pytest.Config) -> Asked:
@@ -36,21 +38,42 @@ def read_options(config: pytest.Config) -> Asked:
         pytest.UsageError: it contradicts itself, or needs what this version has not.
     """
     profile = next(each for each in get_args(Profile) if each == config.getoption("regcase_profile"))
-    if profile == "release":
-        raise pytest.UsageError("--regcase-profile=release is not in this version; pull-request and nightly are.")
     live_new = config.getoption("regcase_live")
+    shard = _shard(config.getoption("regcase_shard"))
+    max_minutes = config.getoption("regcase_max_minutes")
+    if profile == "release":
+        asked = {"--regcase-live": live_new, "--regcase-shard": shard, "--regcase-max-minutes": max_minutes}
+        for option, value in asked.items():
+            if value:
+                raise pytest.UsageError(
+                    f"{option}={value} cannot be combined with --regcase-profile=release, which runs nothing: it"
+                    " decides over what the ledger holds. Leave it out."
+                )
     if live_new and profile == "pull-request":
         raise pytest.UsageError(
             f"--regcase-live={live_new} needs --regcase-profile=nightly: pull-request makes no model call."
         )
-    report = config.getoption("regcase_report")
     return Asked(
         profile=profile,
         live_new=live_new,
         agent=config.getoption("regcase_agent"),
+        shard=shard,
+        max_minutes=max_minutes,
         with_tests=config.getoption("regcase_with_tests"),
-        report=config.invocation_params.dir / report if report is not None else None,
+        reports=tuple(config.invocation_params.dir / each for each in config.getoption("regcase_report")),
     )
+
+
+def _shard(text: str | None) -> str | None:
+    """Return ``i/n`` in its one spelling."""
+    from pytest_regcase.session.shards import read_shard
+
+    try:
+        return None if text is None else str(read_shard(text))
+    except ValueError as error:
+        raise pytest.UsageError(
+            f"--regcase-shard: {error}. --regcase-shard=1/3 runs the first of three parts of the cases."
+        ) from error
 
 
 def refuse_conflicts(config: pytest.Config) -> None:

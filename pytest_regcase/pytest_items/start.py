@@ -1,5 +1,6 @@
 """Starts a gate run in one process: the controller opens the session, a worker is handed it."""
 
+import os
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +11,10 @@ from pytest_regcase.config import Project, load_project
 from pytest_regcase.errors import RegcaseError
 from pytest_regcase.pytest_items import settings
 from pytest_regcase.pytest_items.collection import Items
+from pytest_regcase.pytest_items.function_calls import FunctionCalls
 from pytest_regcase.pytest_items.gate_run import GateRun, from_controller, to_worker
+from pytest_regcase.pytest_items.hooks import ProjectHooks
+from pytest_regcase.pytest_items.neighbours import refuse_neighbours
 from pytest_regcase.pytest_items.termination import Termination
 from pytest_regcase.pytest_items.workers import Workers, leave_pid
 from pytest_regcase.session import opening
@@ -24,45 +28,55 @@ def start(config: pytest.Config) -> None:
     """
     asked = settings.read_options(config)
     settings.refuse_conflicts(config)
+    refuse_neighbours(config)
     settings.keep_crashed_workers_down(config)
     termination = Termination()
+    hooks = ProjectHooks(config)
     try:
-        gate = _handed(config) if settings.is_worker(config) else _opened(config, asked, termination)
+        gate = _handed(config, hooks) if settings.is_worker(config) else _opened(config, asked, hooks, termination)
     except RegcaseError as error:
         raise pytest.UsageError(error.text) from error
     settings.add_case_folders(config, gate.project.case_folders)
-    config.pluginmanager.register(
-        Items(gate, with_tests=asked.with_tests, leaves_lists=settings.decides(config)), "regcase-items"
-    )
+    decides = settings.decides(config)
+    config.pluginmanager.register(Items(gate, with_tests=asked.with_tests, leaves_lists=decides), "regcase-items")
+    config.pluginmanager.register(FunctionCalls(gate, hooks, leaves_lists=decides), "regcase-functions")
     termination.install()
     if settings.is_worker(config):
         termination.follow_parent()
     config.add_cleanup(termination.restore)
 
 
-def _handed(config: pytest.Config) -> GateRun:
+def _handed(config: pytest.Config, hooks: ProjectHooks) -> GateRun:
     """Plan in a worker, from what the controller handed over."""
     workerinput = cast("dict[str, str]", config.workerinput)  # type: ignore[attr-defined]
     snapshot, root, files = from_controller(workerinput["regcase"])
-    project = load_project(root)
+    project = hooks.project(load_project(root), files, snapshot.agent)
     simulations = load_simulations(project)
-    entries = opening.plan_entries(project, opening.load_entries(files), simulations, snapshot)
-    gate = GateRun(project, snapshot, simulations, entries, settings.confirms(config))
+    entries = opening.in_shard(project, hooks.load(files), snapshot.shard)
+    entries = opening.plan_entries(project, entries, simulations, snapshot)
+    gate = GateRun(project, snapshot, simulations, entries, settings.confirms(config), tuple(files), hooks.load)
     leave_pid(gate.session_folder, workerinput["workerid"])
     return gate
 
 
-def _opened(config: pytest.Config, asked: settings.Asked, termination: Termination) -> GateRun:
+def _opened(
+    config: pytest.Config, asked: settings.Asked, hooks: ProjectHooks, termination: Termination
+) -> GateRun:
     """Open the session in the controller, and register what only the controller has."""
     from pytest_regcase.ledger.store import Ledger
     from pytest_regcase.pytest_items.controller import Controller
+    from pytest_regcase.pytest_items.github import GitHub
     from pytest_regcase.pytest_items.header import header_lines
-    from pytest_regcase.pytest_items.report_file import ReportFile
+    from pytest_regcase.pytest_items.junit import JUnit
+    from pytest_regcase.pytest_items.progress import Progress
+    from pytest_regcase.reporters.report_file import ReportFile
+    from pytest_regcase.session.github_actions import GitHubActions
 
-    report = ReportFile(asked.report) if asked.report is not None else None
+    reports = [ReportFile(each) for each in asked.reports]
     project = _project(config)
     simulations = load_simulations(project)
     files = opening.chosen_files(project, settings.given_paths(config))
+    project = hooks.project(project, files, asked.agent)
     ledger = Ledger.open(project.ledger_url())
     try:
         opened = opening.open_session(
@@ -73,14 +87,25 @@ def _opened(config: pytest.Config, asked: settings.Asked, termination: Terminati
             profile=asked.profile,
             live_new=asked.live_new,
             agent=asked.agent,
+            shard=asked.shard,
+            max_minutes=asked.max_minutes,
+            load=hooks.load,
         )
         header = header_lines(
-            opened, project, ledger_rows=ledger.row_count(), options=settings.shrinking_options(config)
+            opened, project, ledger, minutes=asked.max_minutes, options=settings.shrinking_options(config)
         )
     except BaseException:
         ledger.close()
         raise
-    gate = GateRun(project, opened.snapshot, simulations, opened.entries, settings.confirms(config))
+    gate = GateRun(
+        project,
+        opened.snapshot,
+        simulations,
+        opened.entries,
+        settings.confirms(config),
+        tuple(files),
+        hooks.load,
+    )
     if not settings.decides(config):
         ledger.close()
         config.pluginmanager.register(Header(header), "regcase-header")
@@ -89,12 +114,19 @@ def _opened(config: pytest.Config, asked: settings.Asked, termination: Terminati
     controller = Controller(
         gate,
         ledger,
-        opening.session_row(opened),
+        opening.session_row(project, opened).model_copy(update={"hooked": hooks.changed}),
         header=header,
-        report=report,
+        reports=reports,
+        hooks=hooks,
         termination=termination,
     )
+    actions = GitHubActions.found_in(os.environ)
+    if actions is not None:
+        config.pluginmanager.register(GitHub(actions, gate, controller), "regcase-github")
+    if config.getoption("xmlpath", None):
+        config.pluginmanager.register(JUnit(gate, controller, config), "regcase-junit")
     config.pluginmanager.register(controller, "regcase-controller")
+    config.pluginmanager.register(Progress(controller, config), "regcase-progress")
     config.pluginmanager.register(
         Workers(to_worker(opened.snapshot, project.root, files), gate.session_folder), "regcase-workers"
     )

@@ -173,6 +173,11 @@ class AttemptRecord(Record):
         return AttemptKey(case_id=self.case_id, agent=self.agent, scenario=self.scenario, run=self.run)
 
     @property
+    def case_label(self) -> str:
+        """The label of the case result that it belongs to, see `CaseResult.label`; a function's name has colons."""
+        return f"{self.case_id} by {self.agent}" if "::" in self.agent else self.case_id
+
+    @property
     def broken(self) -> tuple[Finding, ...]:
         """The findings that broke."""
         return tuple(each for each in self.findings if each.status == "broken")

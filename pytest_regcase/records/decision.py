@@ -100,12 +100,19 @@ class CaseResult(Record):
     """How one case came out."""
 
     case_id: str
+    agent: str | None = None
+    """The test function that ran it; None: the agent that the case, or `--regcase-agent`, names."""
     state: CaseState
     quarantined: bool = False
     scenarios: Many[ScenarioResult] = ()
     claim: Claim | None = None
     separation: Separation | None = None
     """Which of its simulations the agent's logs tell apart; None where there are no two to compare."""
+
+    @property
+    def label(self) -> str:
+        """What a person is shown: the case, and the function where one ran it."""
+        return self.case_id if self.agent is None else f"{self.case_id} by {self.agent}"
 
 
 class GateDecision(Record):

@@ -68,3 +68,8 @@ class Observed(Record):
     recorded_failing_step: int | None = None
     fault_heals: bool = False
     submits_by: Literal["file", "commit", "score", "answer"] | None = None
+    in_process: bool = False
+    """The agent was a function of the test process: what it prints is not read, and `exit` stands for its end, 0
+    where it returned and 1 where it raised."""
+    raised: str | None = None
+    """Type and message of what such a function raised."""

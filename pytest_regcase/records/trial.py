@@ -41,6 +41,9 @@ class TranscriptLine(Record):
     """Names of the tools that the request of this reply offered, where recorded."""
     error: str | None = None
     at: datetime | None = None
+    response_id: str | None = None
+    """The supplier's own id of this reply, where the harness kept it: it tells two draws from one answer given
+    twice. A case's transcript does not hold it."""
     origin: str | None = Field(default=None, alias="from")
     """Where in the foreign log it stood, such as ``messages[4]``."""
 
@@ -104,6 +107,8 @@ class Trial(Record):
     outcome: Outcome = "undetermined"
     outcome_from: Literal["log", "person"] | None = None
     error: TrialError | None = None
+    retried: Many[TrialError] = ()
+    """Earlier attempts of this very trial that failed, so that the harness made it again: what was raised in each."""
     labels: Many[str] = ()
     conditions: dict[str, Any] = Field(default_factory=dict)
     submission: Submission | None = None

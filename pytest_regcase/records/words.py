@@ -42,7 +42,9 @@ InconclusiveReason = Literal[
     "independence-unknown",
 ]
 CaseState = Literal["open", "verifying", "closed", "regressed", "retired"]
-TransitionKind = Literal["fix", "closed", "reopened", "retired", "amended"]
+TransitionKind = Literal[
+    "fix", "closed", "reopened", "retired", "amended", "quarantined", "lifted", "on-probation"
+]
 Decision = Literal["pass", "fail", "unproven"]
 StepRole = Literal["agent", "grader", "evidence", "other"]
 FailureCauseWord = Literal["key_budget", "key_auth", "transient", "unknown"]

@@ -10,6 +10,15 @@ def one_line(text: str) -> str:
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())
 
 
+def inert(line: str) -> str:
+    """Return a line of an agent's words so that no CI runner takes it for a command of its own.
+
+    GitHub Actions obeys ``::`` and ``##[`` at the start of any line of the log, spaces before it or not.
+    """
+    bare = line.lstrip()
+    return f"| {bare}" if bare.startswith(("::", "##[")) else line
+
+
 def wrapped(text: str, width: int, *, first: str = "", then: str | None = None) -> list[str]:
     """Return `text` in lines of at most `width`, the first one behind `first`, the others behind `then`.
 
@@ -28,7 +37,7 @@ def wrapped(text: str, width: int, *, first: str = "", then: str | None = None) 
             lines.append(line)
             line = word
     lines.append(line)
-    return [((rest if index else first) + each).rstrip() for index, each in enumerate(lines)]
+    return [((rest if index else first) + inert(each)).rstrip() for index, each in enumerate(lines)]
 
 
 def painted(text: str, code: str, *, colour: bool) -> str:

@@ -37,11 +37,12 @@ def _steps(decision: GateDecision) -> Iterator[Step]:
         ):
             runs = claim.need - claim.clean
             yield Step(
-                f"{case.case_id}: {runs} more live run{'s' * (runs > 1)} to make; each one costs model calls",
+                f"{case.label}: {runs} more live run{'s' * (runs > 1)} to make; each one costs model calls",
                 f"pytest --regcase --regcase-profile=nightly --regcase-live={runs}",
             )
         if case.state == "verifying" and claim is not None and claim.settled:
-            yield Step(f"{case.case_id}: the rerun rule is met", f"regcase close {case.case_id}")
+            by = "" if case.agent is None else f" --function {case.agent}"
+            yield Step(f"{case.label}: the rerun rule is met", f"regcase close {case.case_id}{by}")
 
 
 def _named(case_ids: list[str]) -> str:
@@ -72,16 +73,26 @@ _STEPS = {
     "live-inconclusive": Step(
         "read why those live runs proved nothing; the next session makes the same runs again"
     ),
+    "no-session": Step(
+        "run what left no session (a job that was killed before it began leaves none); then ask again",
+        "regcase gate",
+    ),
+    "no-upstream": Step("name the supplier's base_url in [tool.regcase.upstream], or leave --regcase-live out"),
     "not-run": Step("run what was left out; options such as -k, -x, --lf and paths leave checks out"),
     "nothing-selected": Step("there is no case here yet, or none was selected", "regcase new --from-trial PATH"),
     "other-ledger": Step(
         "run where the ledger is that the fix was claimed on; if it is lost, claim the fix again and count anew",
         "regcase fix {case}",
     ),
-    "flaky-over-budget": Step("repair the flaky check, or let its owner set the case aside with [quarantine]"),
+    "flaky-over-budget": Step(
+        "repair the flaky check, or let its owner set the case aside with [quarantine]",
+        "regcase quarantine {case}",
+    ),
     "drift-alarm": Step("see what changed since the check began to fail more often, in the agent or around it"),
     "claim-overdue": Step("make the missing live runs, or say in the case why the claim is kept open"),
-    "quarantine-expired": Step("repair the case, or let its owner renew or remove [quarantine] in its file"),
+    "quarantine-expired": Step(
+        "repair the case, or let its owner renew or remove [quarantine] in its file", "regcase quarantine {case}"
+    ),
     "too-many-quarantined": Step("repair a quarantined case before another one is set aside"),
     "flaky": Step("look at flaky checks while they are rare; the first failure is kept above"),
 }

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from pytest_regcase.records.attempt import AttemptRecord
+from pytest_regcase.records.attempt import AttemptRecord, WireSummary
 from pytest_regcase.records.decision import CaseResult, Claim, GateDecision, Reason, ScenarioResult
 from pytest_regcase.recovery.separation import sentences
 from pytest_regcase.reporters.layout import BOLD, GREEN, RED, YELLOW, painted, wrapped
@@ -45,7 +45,7 @@ def summary_lines(
     """
     by_scenario: dict[tuple[str, str], list[AttemptRecord]] = {}
     for each in sorted(attempts, key=lambda one: (one.run, one.try_number)):
-        by_scenario.setdefault((each.case_id, each.scenario), []).append(each)
+        by_scenario.setdefault((each.case_label, each.scenario), []).append(each)
     sections = [
         _table(decision, width, colour=colour),
         _scenarios("What broke", ("broken",), decision, by_scenario, width),
@@ -75,7 +75,7 @@ def _table(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
     lines: list[str] = []
     for case in decision.cases:
         quarantined = ", quarantined: does not gate" if case.quarantined else ""
-        lines.extend(wrapped(f"{case.case_id}  ({case.state}{quarantined})", width, then="    "))
+        lines.extend(wrapped(f"{case.label}  ({case.state}{quarantined})", width, then="    "))
         for scenario in case.scenarios:
             lines.extend(_row(case, scenario, name_width, width, colour=colour))
         if not case.scenarios:
@@ -93,22 +93,23 @@ def _row(
     case: CaseResult, scenario: ScenarioResult, name_width: int, width: int, *, colour: bool
 ) -> Iterator[str]:
     word, code = WORDS[scenario.result]
-    details = _details(case, scenario)
+    said = details(case, scenario)
     name = f"  {scenario.name:<{name_width}}  "
     if len(scenario.name) > name_width:
         yield from wrapped(scenario.name, width, first="  ")
         name = " " * (name_width + 4)
-    if not details:
+    if not said:
         yield name + painted(word, code, colour=colour)
         return
     # Wrapped as if the word were blank: colour codes take no column.
     blank = " " * (len(name) + _WORD_WIDTH + 2)
-    first, *others = [line for detail in details for line in wrapped(detail, width, first=blank)]
+    first, *others = [line for detail in said for line in wrapped(detail, width, first=blank)]
     yield name + painted(f"{word:<{_WORD_WIDTH}}", code, colour=colour) + first[len(name) + _WORD_WIDTH :]
     yield from others
 
 
-def _details(case: CaseResult, scenario: ScenarioResult) -> list[str]:
+def details(case: CaseResult, scenario: ScenarioResult) -> list[str]:
+    """Return what stands beside a scenario's result, most important first."""
     if scenario.name == "live" and case.claim is not None:
         return [f"{case.claim.clean} of {case.claim.need} clean{_stopped(case.claim)}"]
     if scenario.result in ("inconclusive", "not-run"):
@@ -137,7 +138,7 @@ def _scenarios(
     for case in decision.cases:
         for scenario in case.scenarios:
             if scenario.result in results:
-                made = by_scenario.get((case.case_id, scenario.name), [])
+                made = by_scenario.get((case.label, scenario.name), [])
                 lines.extend(_scenario(case, scenario, made, width))
     return [title, *lines] if lines else []
 
@@ -145,12 +146,12 @@ def _scenarios(
 def _scenario(case: CaseResult, scenario: ScenarioResult, made: list[AttemptRecord], width: int) -> Iterator[str]:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(scenario.counts.items()))
     yield from wrapped(
-        f"{case.case_id}, {scenario.name}: {_many(scenario.run, 'attempt')} ({counts})",
+        f"{case.label}, {scenario.name}: {_many(scenario.run, 'attempt')} ({counts})",
         width,
         first="  ",
         then="      ",
     )
-    shown = _telling(scenario, made)
+    shown = telling(scenario, made)
     if scenario.result == "inconclusive":
         reason = shown.says if shown is not None and shown.says else scenario.why or "no reason is recorded"
         yield from wrapped(reason, width, first="    ")
@@ -160,8 +161,8 @@ def _scenario(case: CaseResult, scenario: ScenarioResult, made: list[AttemptReco
         yield from wrapped(shown.folder, width, first="    see: ", then="      ")
 
 
-def _telling(scenario: ScenarioResult, made: list[AttemptRecord]) -> AttemptRecord | None:
-    """The attempt whose facts are shown: the first that shows what the scenario came out as."""
+def telling(scenario: ScenarioResult, made: list[AttemptRecord]) -> AttemptRecord | None:
+    """Return the attempt whose facts are shown: the first that shows what the scenario came out as."""
     if scenario.result == "inconclusive":
         nothing = [each for each in made if each.verdict in ("inconclusive", "did-not-finish")]
         return next(iter(nothing), made[0] if made else None)
@@ -180,12 +181,16 @@ def _findings(scenario: ScenarioResult, shown: AttemptRecord | None, width: int)
 
 def _differences(decision: GateDecision, attempts: Sequence[AttemptRecord], width: int) -> list[str]:
     """One line a case, from the attempt that came furthest: all of a case replay the same recording."""
+    by_case: dict[str, list[WireSummary]] = {}
+    for each in attempts:
+        if each.wire.differences:
+            by_case.setdefault(each.case_label, []).append(each.wire)
     lines: list[str] = []
     for case in decision.cases:
-        made = [each.wire for each in attempts if each.case_id == case.case_id and each.wire.differences]
+        made = by_case.get(case.label)
         if made:
             furthest = max(made, key=lambda wire: len(wire.requests_a_step))
-            text = f"{case.case_id}: {'; '.join(furthest.differences)}"
+            text = f"{case.label}: {'; '.join(furthest.differences)}"
             lines.extend(wrapped(text, width, first="  ", then="      "))
     return ["Today's agent beside the recording", *lines] if lines else []
 
@@ -197,7 +202,7 @@ def _separations(decision: GateDecision, width: int) -> list[str]:
         *found, rests_on = sentences(case.separation) if case.separation is not None else ("",)
         if rests_on:
             text = "; ".join(found) or rests_on
-            lines.extend(wrapped(f"{case.case_id}: {text}", width, first="  ", then="      "))
+            lines.extend(wrapped(f"{case.label}: {text}", width, first="  ", then="      "))
             lines.extend(wrapped(rests_on, width, first="    ", then="      ") if found else ())
     return ["What the agent's own logs tell apart", *lines] if lines else []
 
@@ -205,13 +210,14 @@ def _separations(decision: GateDecision, width: int) -> list[str]:
 def _claims(decision: GateDecision, width: int) -> list[str]:
     lines: list[str] = []
     for case in decision.cases:
-        if case.claim is not None and case.state != "closed":
-            for index, text in enumerate(_claim(case.case_id, case.claim)):
+        if case.claim is not None and case.state not in ("closed", "retired"):
+            for index, text in enumerate(claim_lines(case.label, case.claim)):
                 lines.extend(wrapped(text, width, first="    " if index else "  ", then="      "))
     return ["Claimed fixes", *lines] if lines else []
 
 
-def _claim(case_id: str, claim: Claim) -> Iterator[str]:
+def claim_lines(case_id: str, claim: Claim) -> Iterator[str]:
+    """Yield where a claimed fix stands, and how each number was got; the first line names the case."""
     allowed = f", {_many(claim.failures, 'failed run')} that plan {claim.plan} allows" if claim.failures else ""
     where = f"{claim.clean} of {claim.need} clean live runs{allowed}{_stopped(claim)}"
     yield f"{case_id}, fix {claim.fix_number}: {where}"
@@ -281,7 +287,7 @@ def _reasons(decision: GateDecision, width: int, *, colour: bool) -> list[str]:
         kind = "note" if not each.red else "FAIL" if each.code in SEEN_TO_BE_WRONG else "UNPROVEN"
         for index, text in enumerate(_texts(each)):
             lines.extend(wrapped(text, width, first=f"  {'' if index else kind:<8}  "))
-    head = f"{decision.decision.upper()} (profile {decision.profile}, {decision.policy}): {_counted(decision)}"
+    head = f"{decision.decision.upper()} (profile {decision.profile}, {decision.policy}): {counted(decision)}"
     first, *others = wrapped(head, width, then="    ")
     return [
         *(["Reasons", *lines] if lines else []),
@@ -298,19 +304,21 @@ def _texts(reason: Reason) -> list[str]:
     return [first, *others]
 
 
-def _counted(decision: GateDecision) -> str:
+def counted(decision: GateDecision) -> str:
+    """Return how many cases and checks there are, and how the checks of the gating cases came out."""
     gating = [case for case in decision.cases if not case.quarantined]
     results = Counter(each.result for case in gating for each in case.scenarios if each.name != "live")
     named = [f"{results[key]} {word.lower()}" for key, (word, _) in WORDS.items() if results[key]]
     parts = [
-        _many(len(decision.cases), "case"),
+        _many(len({case.case_id for case in decision.cases}), "case"),
         f"{_many(results.total(), 'check')}: {', '.join(named) or 'none'}",
     ]
     invalid = sum(each.code == "invalid-case" for each in decision.reasons)
     if invalid:
         parts.append(f"{_many(invalid, 'invalid case')} beside them")
-    if len(gating) < len(decision.cases):
-        parts.append(f"{len(decision.cases) - len(gating)} quarantined beside them")
+    quarantined = {case.case_id for case in decision.cases if case.quarantined}
+    if quarantined:
+        parts.append(f"{len(quarantined)} quarantined beside them")
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ starts; it is far too slow to notice that a check became good, so it is never an
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, count
 from math import lgamma, log
 from typing import NamedTuple
 
@@ -56,7 +56,9 @@ def best_changepoint(
     outcomes proved nothing and weighs nothing. Linear in the number of boundaries.
     """
     inner = range(1, len(failed)) if boundaries is None else boundaries
-    return _best(_Counts(failed), 0, inner, prior)
+    places = _places(failed)
+    found = _best(places[0], (places[at] for at in inner), places[-1], prior)
+    return None if found is None else Split(found[0].at, found[1])
 
 
 def present_segment(history: Sequence[FirstAttempt], prior: tuple[float, float] = _PRIOR) -> int:
@@ -66,40 +68,76 @@ def present_segment(history: Sequence[FirstAttempt], prior: tuple[float, float] 
     The part behind an accepted split is searched again, until none is accepted. A rate that changed more than 32
     times has no present segment but the present digests.
     """
-    counts = _Counts([each.failed for each in history], [each.times for each in history])
-    boundaries = [
-        index for index, (before, each) in enumerate(pairwise(history), 1) if each.digests != before.digests
-    ]
-    start, behind = 0, boundaries
+    boundaries, end = _boundaries(history)
+    start, behind = _Place(0, 0, 0), _corners(boundaries)
     for _ in range(MOST_SPLITS + 1):
-        split = _best(counts, start, behind, prior)
-        if split is None or split.score + log(SPLIT_PRIOR) <= 0:
-            return start
-        start = split.start
-        behind = boundaries[bisect_right(boundaries, start) :]
-    return boundaries[-1]
+        found = _best(start, behind, end, prior)
+        if found is None or found[1] + log(SPLIT_PRIOR) <= 0:
+            return start.at
+        start = found[0]
+        behind = behind[bisect_right(behind, start) :]
+    return boundaries[-1].at
 
 
-class _Counts:
-    """Failures and passes before each index, so that any part is counted by a subtraction."""
+class _Place(NamedTuple):
+    """An index in a sequence of outcomes, and the failures and passes before it: any part is a subtraction."""
 
-    def __init__(self, failed: Sequence[bool | None], times: Sequence[int] | None = None) -> None:
-        outcomes = list(zip(failed, times or [1] * len(failed), strict=True))
-        self.failures = [0, *accumulate(n if each else 0 for each, n in outcomes)]
-        self.passes = [0, *accumulate(n if each is not None and not each else 0 for each, n in outcomes)]
+    at: int
+    failures: int
+    passes: int
 
 
-def _best(counts: _Counts, start: int, boundaries: Iterable[int], prior: tuple[float, float]) -> Split | None:
+def _places(failed: Sequence[bool | None]) -> list[_Place]:
+    """Every index, and the one behind the last."""
+    failures = accumulate((each is True for each in failed), initial=0)
+    passes = accumulate((each is False for each in failed), initial=0)
+    return list(map(_Place, count(), failures, passes))
+
+
+def _boundaries(history: Sequence[FirstAttempt]) -> tuple[list[_Place], _Place]:
+    """Where new digests begin, the first ones too, and the end. To split before the first has a score of 0."""
+    found: list[_Place] = []
+    failures = passes = 0
+    before: str | None = None
+    for index, (failed, digests, _, _, times) in enumerate(history):
+        if digests != before:
+            found.append(_Place(index, failures, passes))
+            before = digests
+        if failed:
+            failures += times
+        elif failed is not None:
+            passes += times
+    return found, _Place(len(history), failures, passes)
+
+
+def _corners(boundaries: Sequence[_Place]) -> list[_Place]:
+    """The boundaries at which the best split can lie: not those with only passes, or only failures, around them.
+
+    Where only passes (or only failures) go over from the second part to the first, the score is convex in their
+    number, as ln B(a, b) is in each argument: it is highest at one of the two ends. Of equal places the first.
+    """
+    places: list[_Place] = []
+    for each in boundaries:
+        if places and each[1:] == places[-1][1:]:
+            continue
+        if len(places) > 1 and (places[-2].failures == each.failures or places[-2].passes == each.passes):
+            places.pop()
+        places.append(each)
+    return places
+
+
+def _best(
+    start: _Place, boundaries: Iterable[_Place], end: _Place, prior: tuple[float, float]
+) -> tuple[_Place, float] | None:
     a, b = prior
-    failures, passes = counts.failures, counts.passes
-    whole = _log_beta(a + (failures[-1] - failures[start]), b + (passes[-1] - passes[start])) + _log_beta(a, b)
-    best: Split | None = None
+    whole = _log_beta(a + (end.failures - start.failures), b + (end.passes - start.passes)) + _log_beta(a, b)
+    best: tuple[_Place, float] | None = None
     for at in boundaries:
-        before = _log_beta(a + (failures[at] - failures[start]), b + (passes[at] - passes[start]))
-        behind = _log_beta(a + (failures[-1] - failures[at]), b + (passes[-1] - passes[at]))
+        before = _log_beta(a + (at.failures - start.failures), b + (at.passes - start.passes))
+        behind = _log_beta(a + (end.failures - at.failures), b + (end.passes - at.passes))
         score = before + behind - whole
-        if best is None or score > best.score + _ROUNDING:
-            best = Split(at, score)
+        if best is None or score > best[1] + _ROUNDING:
+            best = at, score
     return best
 
 

@@ -5,7 +5,7 @@ a share that confirm runs let pass. Source: Bernoulli CUSUM (Page 1954); between
 e^threshold attempts on average.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import log
 from typing import NamedTuple
 
@@ -57,7 +57,7 @@ def cusum(failed: Iterable[bool], usual_rate: Exact, risen_rate: Exact) -> Cusum
 
 
 def drift_alarm(
-    history: Iterable[FirstAttempt], usual_rate: Exact = "0.01", risen_rate: Exact = "0.3"
+    history: Sequence[FirstAttempt], usual_rate: Exact = "0.01", risen_rate: Exact = "0.3"
 ) -> Alarm | None:
     """Return the alarm that stands after the last attempt, or None.
 
@@ -73,7 +73,7 @@ def drift_alarm(
     alarm: Alarm | None = None
     total = 0.0
     failures = attempts = 0
-    for each in history:
+    for each in _since_zero(history, threshold / -on_pass):
         if each.failed is None:
             continue
         if alarm is not None and each.digests != alarm.digests:
@@ -90,6 +90,24 @@ def drift_alarm(
                 total = threshold
                 alarm = alarm or _alarm(each, failures, attempts, usual_rate, risen_rate)
     return alarm
+
+
+def _since_zero(history: Sequence[FirstAttempt], passes: float) -> list[FirstAttempt]:
+    """The attempts since the sum last stood at zero for certain: since so many passes in a row.
+
+    The sum is never above the threshold, so these bring it down from wherever it was; one more, against rounding.
+    """
+    found: list[FirstAttempt] = []
+    in_a_row = 0
+    for each in reversed(history):
+        if each.failed:
+            in_a_row = 0
+        elif each.failed is not None:
+            in_a_row += each.times
+            if in_a_row > passes + 1:
+                break
+        found.append(each)
+    return found[::-1]
 
 
 def _steps(usual_rate: Exact, risen_rate: Exact) -> tuple[float, float]:

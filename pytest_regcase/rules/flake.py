@@ -7,11 +7,10 @@ wrong sooner or later, which is why their texts say "at this look".
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_FLOOR, Decimal
-from typing import Protocol
-
-from pydantic import Field
+from typing import NamedTuple, Protocol
 
 from pytest_regcase.records.attempt import Digests
 from pytest_regcase.records.base import Record
@@ -66,8 +65,11 @@ class CheckRow(Protocol):
         """Why it showed nothing."""
 
 
-class FirstAttempt(Record):
-    """How the first attempt of a check came out in one session, or in several in a row where it was the same."""
+class FirstAttempt(NamedTuple):
+    """How the first attempt of a check came out in one session, or in several in a row where it was the same.
+
+    A tuple and no record: a gate reads tens of thousands.
+    """
 
     failed: bool | None
     """None: it proved nothing. Never read as clean, and never as a failure."""
@@ -76,8 +78,32 @@ class FirstAttempt(Record):
     session_id: str
     confirm_passed: bool = False
     """A confirm run after it passed: these digests can pass. Never counted in a rate."""
-    times: int = Field(default=1, ge=1)
+    times: int = 1
     """It stands for so many sessions in a row, the last of which is named."""
+
+
+class FirstAttemptCounts(NamedTuple):
+    """How many first attempts of a history came out how."""
+
+    failures: int
+    """On digests that also pass."""
+    attempts: int
+    """On digests that also pass: those that passed or failed."""
+    unknown: int
+    """On any digests: those that proved nothing."""
+    only_failed: int
+    """On digests on which nothing passed."""
+
+
+@dataclass(slots=True)
+class DigestsTally:
+    """How first attempts on the same digests came out."""
+
+    failures: int = 0
+    passes: int = 0
+    unknown: int = 0
+    can_pass: bool = False
+    """A first attempt or a confirm run passed."""
 
 
 class FlakeRate(Record):
@@ -160,7 +186,7 @@ def condensed(history: Iterable[FirstAttempt]) -> tuple[FirstAttempt, ...]:
     for each in history:
         before = found[-1] if found else None
         if before is not None and not each.failed and _alike(before, each):
-            found[-1] = each.model_copy(update={"times": before.times + each.times})
+            found[-1] = each._replace(times=before.times + each.times)
         else:
             found.append(each)
     return tuple(found)
@@ -176,7 +202,36 @@ def passing_digests(history: Iterable[FirstAttempt]) -> frozenset[str]:
     return frozenset(each.digests for each in history if each.failed is False or each.confirm_passed)
 
 
-def flake_rate(history: Collection[FirstAttempt], *, risk: Exact = "0.05") -> FlakeRate:
+def by_digests(history: Iterable[FirstAttempt]) -> dict[str, DigestsTally]:
+    """Return how the first attempts came out on each of their digests, those that came first first."""
+    tallies: dict[str, DigestsTally] = {}
+    for failed, digests, _, confirm_passed, times in history:
+        tally = tallies.get(digests)
+        if tally is None:
+            tally = tallies[digests] = DigestsTally()
+        if failed is None:
+            tally.unknown += times
+        elif failed:
+            tally.failures += times
+        else:
+            tally.passes += times
+        if confirm_passed or failed is False:
+            tally.can_pass = True
+    return tallies
+
+
+def first_attempt_counts(tallies: Collection[DigestsTally]) -> FirstAttemptCounts:
+    """Return the counts that a flake rate is made of: failures are flake only on digests that also pass."""
+    failures = sum(each.failures for each in tallies if each.can_pass)
+    return FirstAttemptCounts(
+        failures=failures,
+        attempts=failures + sum(each.passes for each in tallies),
+        unknown=sum(each.unknown for each in tallies),
+        only_failed=sum(each.failures for each in tallies) - failures,
+    )
+
+
+def flake_rate(history: Iterable[FirstAttempt], *, risk: Exact = "0.05") -> FlakeRate:
     """Return how often the first attempts of `history` failed on digests that also pass.
 
     It pools what it is given: cut it to one segment first (`rules.changepoint.present_segment`). Attempts on
@@ -186,12 +241,7 @@ def flake_rate(history: Collection[FirstAttempt], *, risk: Exact = "0.05") -> Fl
     Raises:
         UsageRefused: a risk that is not strictly between 0 and 1.
     """
-    passing = passing_digests(history)
-    decided = [each for each in history if each.failed is not None]
-    attempts = sum(each.times for each in decided if each.digests in passing)
-    failures = sum(each.times for each in decided if each.digests in passing and each.failed)
-    unknown = sum(each.times for each in history if each.failed is None)
-    only_failed = sum(each.times for each in decided) - attempts
+    failures, attempts, unknown, only_failed = first_attempt_counts(by_digests(history).values())
     lower, upper, worst = _bounds(failures, attempts, unknown, risk)
     says = f"{failures} of {attempts} first attempts failed; at this look the rate is from {lower} to {upper}"
     if unknown:

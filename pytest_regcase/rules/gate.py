@@ -54,15 +54,22 @@ def decide(inputs: GateInputs) -> GateDecision:
             reasons.append(Reason(code="invalid-case", case_id=case.case_id, text=refused.text))
             continue
         results.append(result)
-        reasons.extend(own)
+        reasons.extend(_of_agent(case.agent, own))
     reasons.extend(_over_all(inputs, policy, results))
     return GateDecision(
         decision=_decision(reasons),
         profile=inputs.profile,
         policy=policy.name,
         reasons=tuple(sorted(reasons, key=_order)),
-        cases=tuple(sorted(results, key=lambda each: each.case_id)),
+        cases=tuple(sorted(results, key=lambda each: (each.case_id, each.agent or ""))),
     )
+
+
+def _of_agent(agent: str | None, reasons: Sequence[Reason]) -> Sequence[Reason]:
+    """Say in the reasons of a test function whose they are: its case may have others, of its own agent."""
+    if agent is None:
+        return reasons
+    return [each.model_copy(update={"text": f"{agent}: {each.text}"}) for each in reasons]
 
 
 def _over_all(inputs: GateInputs, policy: Policy, results: Sequence[CaseResult]) -> list[Reason]:
@@ -79,13 +86,16 @@ def _over_all(inputs: GateInputs, policy: Policy, results: Sequence[CaseResult])
     elif planned and not any(check.tries for check in planned):
         reasons.append(Reason(code="nothing-run", text="no check was run, so nothing is shown"))
     in_service = [each for each in results if each.state != "retired"]
-    left_out = {each.case_id for each in inputs.cases if each.left_out}
-    asked = [each for each in in_service if each.case_id not in left_out]
+    left_out = {(each.case_id, each.agent): each.out_of_time for each in inputs.cases if each.left_out}
+    asked = [each for each in in_service if (each.case_id, each.agent) not in left_out]
+    for_time = [left_out[key] for each in in_service if (key := (each.case_id, each.agent)) in left_out]
     if (planned or not left_out) and results and all(each.quarantined for each in asked):
         out = ["quarantined"]
         out += ["retired"] * (len(in_service) < len(results))
-        out += ["left out for its model calls"] * (len(asked) < len(in_service))
+        out += ["left out for its model calls"] * (False in for_time)
+        out += ["left out for its time"] * (True in for_time)
         reasons.append(Reason(code="all-quarantined", text=f"every case is {' or '.join(out)}, so nothing gates"))
+    reasons.extend(inputs.found)
     if inputs.interrupted:
         reasons.append(Reason(code="interrupted", text="the session was interrupted before its end"))
     reasons.extend(_quarantine_share(inputs, in_service))
@@ -96,14 +106,16 @@ def _over_all(inputs: GateInputs, policy: Policy, results: Sequence[CaseResult])
 
 
 def _quarantine_share(inputs: GateInputs, results: Sequence[CaseResult]) -> list[Reason]:
-    quarantined = sum(each.quarantined for each in results)
-    most = most_quarantined(len(results), inputs.max_quarantined)
+    # A case counts once, however many functions run it beside its own agent.
+    cases = {each.case_id: each.quarantined for each in results}
+    quarantined = sum(cases.values())
+    most = most_quarantined(len(cases), inputs.max_quarantined)
     if quarantined <= most:
         return []
     return [
         Reason(
             code="too-many-quarantined",
-            text=f"{quarantined} of {len(results)} cases are quarantined; at most {most} may be",
+            text=f"{quarantined} of {len(cases)} cases are quarantined; at most {most} may be",
             red=inputs.profile != "pull-request",
         )
     ]

@@ -30,6 +30,7 @@ def case_result(case: CaseInputs, policy: Policy, inputs: GateInputs) -> tuple[C
     shown = live_scenario(case, live)
     result = CaseResult(
         case_id=case.case_id,
+        agent=case.agent,
         state=state,
         quarantined=case.case.quarantine is not None,
         scenarios=(*scenarios, *([shown] if shown is not None else [])),
@@ -99,6 +100,12 @@ def _separation(case: CaseInputs) -> Iterator[Reason]:
 
 def _not_run(case: CaseInputs, live: LiveStanding) -> list[Reason]:
     if not case.checks:
+        if case.out_of_time:
+            text = "not run: it did not fit into the minutes of this session"
+            if case.attempted_before:
+                text += "; it ran as it is now in an earlier one"
+                return [Reason(code="out-of-time", case_id=case.case_id, text=text, red=False)]
+            return [Reason(code="not-run", case_id=case.case_id, text=f"{text}, and it never ran as it is now")]
         if case.left_out:
             text = "not run: its replies cost model calls, which this session may not make (--regcase-live=N)"
             return [Reason(code="needs-live", case_id=case.case_id, text=text, red=False)]

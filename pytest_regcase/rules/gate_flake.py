@@ -26,7 +26,7 @@ def flake_reasons(case: CaseInputs, scenarios: tuple[ScenarioResult, ...], input
 
 def _of(case: CaseInputs, scenario: ScenarioResult, inputs: GateInputs) -> Iterator[Reason]:
     history = case.first_attempts.get(scenario.name)
-    if not history:
+    if not history or not any(each.failed for each in history):
         return
     red = scenario.flaky and inputs.profile != "pull-request"
     found = propose(history, budget=inputs.flake_budget, risk=case.rule.risk)

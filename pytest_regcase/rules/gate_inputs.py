@@ -3,11 +3,12 @@
 from datetime import date
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, SkipValidation
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.case import Rate, RegressionCase, RerunRule
+from pytest_regcase.records.decision import Reason
 from pytest_regcase.records.separation import Separation
 from pytest_regcase.records.session import LiveRow
 from pytest_regcase.records.words import Profile, ScenarioKind
@@ -30,6 +31,8 @@ class CaseInputs(Record):
     """One case, what was planned of it, and what the ledger holds of it."""
 
     case_id: str
+    agent: str | None = None
+    """The test function whose attempts these are; None: they are those of the case's own agent."""
     case: RegressionCase
     rule: RerunRule
     claims: ClaimSettings = Field(default_factory=ClaimSettings)
@@ -44,17 +47,21 @@ class CaseInputs(Record):
     fix_is_of_another_ledger: bool = False
     """The ledger that the last fix was claimed on is not at hand, or lost rows since: live runs that were counted
     there may not be here."""
-    first_attempts: dict[str, Many[FirstAttempt]] = Field(default_factory=dict)
+    first_attempts: dict[str, SkipValidation[tuple[FirstAttempt, ...]]] = Field(default_factory=dict)
     """Control or simulation -> its first attempts by the case's present agent, over all sessions, oldest first."""
     separation: Separation | None = None
     """What the logs of its simulations tell apart; None where there are no two to compare."""
     costs_model_calls: bool = False
     """Its replies are passed through and this session may make no such calls: nothing planned is right then."""
+    out_of_time: bool = False
+    """It did not fit into the minutes that the session was given: nothing planned is right then."""
+    attempted_before: bool = False
+    """Every check of it was made in an earlier session, on the case and the simulations as they are."""
 
     @property
     def left_out(self) -> bool:
         """Say whether nothing of it was planned, and rightly."""
-        return not self.checks and self.costs_model_calls
+        return not self.checks and (self.costs_model_calls or self.out_of_time)
 
 
 class GateInputs(Record):
@@ -73,4 +80,6 @@ class GateInputs(Record):
     flake_budget: Rate = "0.01"
     quarantine: Literal["manual", "auto"] = "manual"
     """Changes the hint on a proposal only: neither writes a case file."""
+    found: Many[Reason] = ()
+    """What the session found that no attempt shows: a shard that left nothing, live runs that cannot be made."""
     interrupted: bool = False

@@ -8,6 +8,7 @@ the way in.
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from functools import partial
 from math import log
 from typing import Literal, NamedTuple
@@ -15,8 +16,15 @@ from typing import Literal, NamedTuple
 from pytest_regcase.records.base import Record
 from pytest_regcase.rules.binomial import bound_text, upper_bound
 from pytest_regcase.rules.changepoint import bb_loglik, present_segment
-from pytest_regcase.rules.exact import Exact, percent, proportion
-from pytest_regcase.rules.flake import FirstAttempt, FlakeRate, flake_rate, passing_digests
+from pytest_regcase.rules.exact import Exact, as_decimal, percent, proportion
+from pytest_regcase.rules.flake import (
+    FirstAttempt,
+    FirstAttemptCounts,
+    by_digests,
+    first_attempt_counts,
+    flake_rate,
+    passing_digests,
+)
 from pytest_regcase.rules.pooling import OVERDISPERSED, tarone_z
 from pytest_regcase.rules.rerun import clean_reruns, risk_over_fixes
 
@@ -27,7 +35,12 @@ SHARE_PERCENT = 5
 _MOST_RUNS = 10**18
 """More than anybody makes: where the search for the longest probation ends."""
 _FIFTY_DIGITS = Context(prec=50)
+_NEAR_TIE = Decimal("1e-40")
+"""Chances that differ by less are compared in whole numbers."""
 
+FAILS_NOW = 2
+"""So many first attempts in a row that no pass followed, not even of a confirm run, are no flake: a check that
+fails half the time does that once in 64 times, one that fails one time in ten once in a million."""
 _LOOKS = {True: "and at every look it is above", False: "which is above"}
 _READ_ALONE = "; its revisions fail at different rates, so the present one was read alone"
 
@@ -111,6 +124,9 @@ def quarantine_min_k(attempts: int, budget: Exact, risk: Exact) -> int:
         UsageRefused: a budget or risk that is not a decimal strictly between 0 and 1.
     """
     rate, alpha = proportion(budget, "flake_budget"), proportion(risk, "risk")
+    found = _min_k_in_decimals(attempts, rate, alpha)
+    if found is not None:
+        return found
     p, q = rate.numerator, rate.denominator
     failures = 0
     ways = (q - p) ** attempts
@@ -120,6 +136,20 @@ def quarantine_min_k(attempts: int, budget: Exact, risk: Exact) -> int:
         ways = ways * (attempts - failures + 1) * p // (failures * (q - p))
         more -= ways
     return failures + 1
+
+
+def _min_k_in_decimals(attempts: int, budget: Fraction, risk: Fraction) -> int | None:
+    """The same to 50 digits, far cheaper than in whole numbers of thousands of digits; None near a tie."""
+    with localcontext(_FIFTY_DIGITS):
+        rate, alpha = as_decimal(budget), as_decimal(risk)
+        failures = 0
+        chance = (1 - rate) ** attempts
+        more = 1 - chance
+        while more > alpha + _NEAR_TIE:
+            failures += 1
+            chance = chance * (attempts - failures + 1) * rate / (failures * (1 - rate))
+            more -= chance
+        return None if more > alpha - _NEAR_TIE else failures + 1
 
 
 def propose(history: Sequence[FirstAttempt], *, budget: Exact, risk: Exact) -> Proposal | NoProposal:
@@ -132,13 +162,18 @@ def propose(history: Sequence[FirstAttempt], *, budget: Exact, risk: Exact) -> P
     Raises:
         UsageRefused: a budget or risk that is not a decimal strictly between 0 and 1.
     """
+    proportion(risk, "risk")
+    proportion(budget, "flake_budget")
     segment = history[present_segment(history) :]
-    attempts = _poolable(segment)
-    rate = flake_rate(attempts, risk=risk)
-    refused = _refusal(rate, budget, risk)
+    attempts, counts = _poolable(segment)
+    refused = _refusal(counts, budget, risk)
     if refused is not None:
         alone = len(attempts) < len(segment)
         return refused.model_copy(update={"why": refused.why + _READ_ALONE}) if alone else refused
+    fails_now = _fails_now(history)
+    if fails_now is not None:
+        return fails_now
+    rate = flake_rate(attempts, risk=risk)
     passing = passing_digests(attempts)
     flaked = [each for each in attempts if each.failed and each.digests in passing]
     counted = [each for each in attempts if each.failed is not None and each.digests in passing]
@@ -226,21 +261,18 @@ def most_quarantined(cases: int, limit: int = 3) -> int:
     return max(limit, cases * SHARE_PERCENT // 100)
 
 
-def _poolable(segment: Sequence[FirstAttempt]) -> Sequence[FirstAttempt]:
-    """The segment; where its digests fail at different rates, the part on the present digests."""
-    passing = passing_digests(segment)
-    groups: dict[str, list[bool]] = {}
-    for each in segment:
-        if each.failed is not None and each.digests in passing:
-            groups.setdefault(each.digests, []).extend([each.failed] * each.times)
-    z = tarone_z([sum(group) for group in groups.values()], [len(group) for group in groups.values()])
+def _poolable(segment: Sequence[FirstAttempt]) -> tuple[Sequence[FirstAttempt], FirstAttemptCounts]:
+    """The segment; where its digests fail at different rates, the part on the present digests. And its counts."""
+    groups = by_digests(segment)
+    pooled = [(each.failures, each.failures + each.passes) for each in groups.values() if each.can_pass]
+    z = tarone_z([failures for failures, _ in pooled], [attempts for _, attempts in pooled])
     if z is None or z <= OVERDISPERSED:
-        return segment
-    return [each for each in segment if each.digests == segment[-1].digests]
+        return segment, first_attempt_counts(groups.values())
+    present = segment[-1].digests
+    return [each for each in segment if each.digests == present], first_attempt_counts([groups[present]])
 
 
-def _refusal(rate: FlakeRate, budget: Exact, risk: Exact) -> NoProposal | None:
-    fewest = quarantine_min_k(rate.attempts, budget, risk)
+def _refusal(rate: FirstAttemptCounts, budget: Exact, risk: Exact) -> NoProposal | None:
     if rate.only_failed and not rate.failures:
         return NoProposal(
             code="only-fails",
@@ -256,10 +288,33 @@ def _refusal(rate: FlakeRate, budget: Exact, risk: Exact) -> NoProposal | None:
     if rate.failures < FEWEST_FAILURES:
         why = f"{seen}; it takes {FEWEST_FAILURES} to call it flaky"
         return NoProposal(code="too-few-failures", why=why)
+    fewest = quarantine_min_k(rate.attempts, budget, risk)
     if rate.failures < fewest:
         why = f"{seen}; only {fewest} would show a rate above the budget of {percent(budget)}"
         return NoProposal(code="within-budget", why=why)
     return None
+
+
+def _fails_now(history: Sequence[FirstAttempt]) -> NoProposal | None:
+    """Refuse a check that fails for good though nothing was changed: something around the agent broke."""
+    since: str | None = None
+    failures = 0
+    for each in reversed(history):
+        if each.failed is False or each.confirm_passed:
+            break
+        if each.failed:
+            since = each.session_id
+            failures += each.times
+    if failures < FAILS_NOW:
+        return None
+    return NoProposal(
+        code="only-fails",
+        why=(
+            f"it fails always since session {since} ({failures} first attempts, and no confirm run passed): a"
+            " regression until shown otherwise, not a flake. Repair it, or set it aside by hand as broken, for at"
+            " most 14 days"
+        ),
+    )
 
 
 def _holds_at_every_look(failures: int, attempts: int, budget: Exact, risk: Exact) -> bool:

@@ -30,6 +30,7 @@ from pytest_regcase.records.case import Amendment, Observation, RegressionCase
 from pytest_regcase.records.session import Transition
 from pytest_regcase.session.git_revision import last_commit, open_revision
 from pytest_regcase.session.life import moment, words
+from pytest_regcase.session.plan import check_deadline
 from pytest_regcase.session.who import who_acts
 from pytest_regcase.toml_lines import (
     TOML_LIMIT_BYTES,
@@ -42,6 +43,7 @@ from pytest_regcase.toml_lines import (
     validate,
 )
 
+_STOP: Final = "expected_recovery.stop_within_seconds"
 _DECIMALS: Final = frozenset({"max_failure_rate", "risk"})
 """Keys whose value is a decimal number as text."""
 
@@ -90,7 +92,8 @@ def amend_case(
     `what` says in words what changed in the observation, instead; it has to where no such version is there.
 
     Raises:
-        UsageRefused: nothing has changed, a key is not guarded, or git has nothing to compare with.
+        UsageRefused: nothing has changed, a key is not guarded, git has nothing to compare with, or the case's
+            agent is ended before a new stop budget is over.
         FileError, WriteError: the case would not be right, or its file cannot be written; it stays as it was.
         LedgerError: the ledger cannot be opened.
     """
@@ -98,6 +101,7 @@ def amend_case(
 
     path = path / CASE_FILE if path.is_dir() else path
     edit = _by_fields(path, fields) if fields else _by_hand(path, since)
+    _check_stop(project, edit)
     by = by or who_acts(project.root, "who amends the case")
     at = moment(edit.now, at)
     why = words(edit.now, why)
@@ -143,6 +147,19 @@ def _texts(edit: _Edit, what: str | None) -> list[tuple[str, bool]]:
             "Change it with --field KEY=VALUE, or edit the file first; --since REF compares with an older commit."
         )
     return texts
+
+
+def _check_stop(project: Project, edit: _Edit) -> None:
+    """Refuse a stop budget that the case's agent cannot be seen to keep, before a session finds that out."""
+    agent = project.config.agents.get(edit.now.case.agent)
+    if agent is None or not any(each.key == _STOP for each in edit.changes):
+        return
+    try:
+        check_deadline(project, edit.now, edit.now.case.agent, agent)
+    except FileError as refused:
+        raise UsageRefused(
+            f"Couldn't amend {edit.now.id}: {refused.text}.\nNothing was written; raise the deadline first."
+        ) from None
 
 
 def _old_seal(edit: _Edit) -> str:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_regcase.case_files import LoadedCase, append_record, load_case
 from pytest_regcase.config import Project
-from pytest_regcase.errors import UsageRefused
+from pytest_regcase.errors import UnknownName, UsageRefused
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan
 from pytest_regcase.records.canonical import canonical_json
 from pytest_regcase.records.case import Closed, Fix
 from pytest_regcase.records.decision import Claim
 from pytest_regcase.records.session import SessionSnapshot, Transition
 from pytest_regcase.rules.lifecycle import case_state, in_utc, last_fix
+from pytest_regcase.session.functions import for_function, function_digest, is_function
 from pytest_regcase.session.life import day, moment
-from pytest_regcase.session.plan import agent_config
+from pytest_regcase.session.plan import agent_config, agent_name
 from pytest_regcase.session.unfinished import attempt_digests
 from pytest_regcase.session.who import who_acts
 
@@ -52,16 +53,24 @@ class Closing:
     """What else the gate says of its live runs."""
 
 
-def close_case(project: Project, path: Path, *, by: str | None = None, at: datetime | None = None) -> Closing:
+def close_case(
+    project: Project,
+    path: Path,
+    *,
+    function: str | None = None,
+    by: str | None = None,
+    at: datetime | None = None,
+) -> Closing:
     """Append a ``[[closed]]`` with the numbers of the claim to the case file `path`, where the rerun rule is met.
 
-    Where it is not, the result says why, and nothing is written.
+    The live runs are those of the case's agent, or of the test function `function`, as its attempts name it.
+    Where the rule is not met, the result says why, and nothing is written.
 
     Raises:
         UsageRefused: there is nothing to close (no fix is claimed, or it is closed), nobody can be named as who
             does it, or a record of the case is dated later than now.
         FileError, WriteError: the case is not right as it is, or its file cannot be written.
-        UnknownName: it names an agent that is not configured.
+        UnknownName: it names an agent that is not configured, or there is no such function's file.
         LedgerError: the ledger cannot be opened.
     """
     from pytest_regcase.session.gate import ledger_for
@@ -69,9 +78,12 @@ def close_case(project: Project, path: Path, *, by: str | None = None, at: datet
 
     loaded = load_case(path)
     fix = _claimed_fix(loaded)
-    agent_config(project, loaded.case.agent)
+    if function is None:
+        agent_config(project, loaded.case.agent)
     with ledger_for(project) as ledger:
         snapshot = snapshot_of_now(project, [loaded], ledger)
+        if function is not None:
+            project, snapshot = _as_function(project, loaded, snapshot, function)
         decision = decide_over_ledger(project, [loaded], ledger, snapshot)
         claim = next((each.claim for each in decision.cases), None)
         says = {each.code: each.text for each in decision.reasons if each.case_id == loaded.id}
@@ -82,7 +94,7 @@ def close_case(project: Project, path: Path, *, by: str | None = None, at: datet
         assert claim is not None
         by = by or who_acts(project.root, "who closes the case")
         numbers = _numbers(project, loaded, claim, snapshot)
-        revision = snapshot.agent_digests[loaded.case.agent]
+        revision = snapshot.agent_digests[agent_name(loaded, snapshot)]
         closed = Closed(at=moment(loaded, at), by=by, revision=revision, numbers=numbers)
         append_record(loaded.path, "closed", closed, seen=loaded.case)
         ledger.add_transition(
@@ -96,6 +108,19 @@ def close_case(project: Project, path: Path, *, by: str | None = None, at: datet
             )
         )
     return Closing(loaded.path, loaded.id, fix.number, claim, closed, (), notes)
+
+
+def _as_function(
+    project: Project, loaded: LoadedCase, snapshot: SessionSnapshot, function: str
+) -> tuple[Project, SessionSnapshot]:
+    """Look from where the function is the agent of the case."""
+    if not is_function(function) or not (project.root / function.partition("::")[0]).is_file():
+        raise UnknownName(
+            f"Couldn't find the function {function!r}: it is no file of tests and a function in it.\n"
+            "Give it as pytest writes it, such as tests/test_agent.py::test_my_agent."
+        )
+    digest = function_digest(project, loaded, snapshot, function, {})
+    return for_function(project, loaded, snapshot, function, digest)
 
 
 def _claimed_fix(loaded: LoadedCase) -> Fix:
@@ -142,7 +167,7 @@ def _refusals(says: dict[str, str], claim: Claim | None, fix: Fix, ledger: "Ledg
 
 def _numbers(project: Project, loaded: LoadedCase, claim: Claim, snapshot: SessionSnapshot) -> dict[str, Any]:
     """The numbers that a close stands on, and what they belong to."""
-    key = AttemptKey(case_id=loaded.id, agent=loaded.case.agent, scenario="live")
+    key = AttemptKey(case_id=loaded.id, agent=agent_name(loaded, snapshot), scenario="live")
     digests = attempt_digests(project, loaded, None, AttemptPlan(key=key, kind="live"), snapshot)
     numbers = {key: value for key, value in claim.to_sparse().items() if key not in _NOT_NUMBERS}
     return numbers | {

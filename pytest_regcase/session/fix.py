@@ -9,10 +9,12 @@ from pathlib import Path
 
 from pytest_regcase.case_files import LoadedCase, append_record, load_case
 from pytest_regcase.config import Project
+from pytest_regcase.errors import UsageRefused
 from pytest_regcase.records.case import Fix
 from pytest_regcase.records.session import Transition
 from pytest_regcase.rules.claim_plan import risk_of, shown_risk
-from pytest_regcase.session.life import moment, words
+from pytest_regcase.rules.lifecycle import in_utc, is_retired
+from pytest_regcase.session.life import day, moment, words
 from pytest_regcase.session.revision import revision_of
 from pytest_regcase.session.rules_in_force import claim_settings, plan_in_force, rerun_rule
 from pytest_regcase.session.who import who_acts
@@ -48,13 +50,19 @@ def claim_fix(
     Raises:
         FileError: the case is not right as it is.
         UnknownName: it names an agent that is not configured.
-        UsageRefused: nobody can be named as who claims it, the rule is none that can be decided, or a record of
-            the case is dated later than now.
+        UsageRefused: nobody can be named as who claims it, the rule is none that can be decided, a record of the
+            case is dated later than now, or it is retired and no note says why it comes back.
         LedgerError: the ledger cannot be opened.
     """
+    from pytest_regcase.ledger.claimed_on import claimed_on
     from pytest_regcase.session.gate import ledger_for
 
     loaded = load_case(path)
+    if is_retired(loaded.case) and not note:
+        raise UsageRefused(
+            f"Couldn't claim a fix of {loaded.id}: it is retired ({_retired(loaded)}), and a fix brings it back"
+            " into service.\nIf that is meant, say why with --note."
+        )
     rule = rerun_rule(project, loaded.case)
     number = max((each.number for each in loaded.case.fix), default=0) + 1
     need = plan_in_force(project, loaded.case, number).bounds[0]
@@ -66,16 +74,19 @@ def claim_fix(
         notices += [found.notice] if found.notice is not None else []
     by = by or who_acts(project.root, "who claims the fix")
     notices += _about_earlier(loaded, revision)
+    if is_retired(loaded.case):
+        notices.append(f"it was retired ({_retired(loaded)}); from here on it is run and judged again")
     if loaded.case.baseline is None:
         notices.append("no [baseline] says how often the case failed before; `regcase check` is red without one")
     at = moment(loaded, at)
     note = words(loaded, note) if note else note
     with ledger_for(project) as ledger:
+        claim = claimed_on(ledger)
         fix = Fix(
             number=number,
             revision=revision,
-            ledger_id=ledger.ledger_id,
-            rows=ledger.row_count(),
+            ledger_id=claim.ledger_id,
+            rows=claim.rows,
             at=at,
             by=by,
             note=note,
@@ -84,6 +95,11 @@ def claim_fix(
         why = f"fix {number} is claimed" + (f": {note}" if note else "")
         ledger.add_transition(Transition(case_id=loaded.id, at=at, kind="fix", why=why, who=by, evidence=revision))
     return ClaimedFix(loaded.path, loaded.id, fix, need, rule.max_failure_rate, risk, tuple(notices))
+
+
+def _retired(loaded: LoadedCase) -> str:
+    last = max(loaded.case.retired, key=lambda each: in_utc(each.at))
+    return f"{last.by} on {day(last.at)}: {last.why}"
 
 
 def _about_earlier(loaded: LoadedCase, revision: str) -> list[str]:

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation, load_simulations
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord, Digests
-from pytest_regcase.records.decision import GateDecision
+from pytest_regcase.records.decision import GateDecision, Reason
 from pytest_regcase.records.session import LiveRow, SessionRow, SessionSnapshot
-from pytest_regcase.records.words import ScenarioKind
+from pytest_regcase.records.words import Profile, ScenarioKind
 from pytest_regcase.rules import gate
 from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs, PlannedCheck
 from pytest_regcase.rules.independence import fresh_draws
-from pytest_regcase.rules.lifecycle import last_fix
+from pytest_regcase.rules.lifecycle import case_state, is_retired, last_fix
+from pytest_regcase.session.functions import for_function, function_digest, is_function, live_key
+from pytest_regcase.session.last_attempts import last_attempts
 from pytest_regcase.session.ledger_history import check_histories
 from pytest_regcase.session.plan import agent_name
+from pytest_regcase.session.probation import probation_reasons
 from pytest_regcase.session.rules_in_force import claim_settings, gate_policy, rerun_rule
 from pytest_regcase.session.separation import case_separation
 from pytest_regcase.session.unfinished import attempt_digests
@@ -52,6 +55,40 @@ def live_rows(
     return {name: each.counting for name, each in since.items()}
 
 
+def live_rows_of_functions(
+    project: Project, cases: Sequence[LoadedCase], ledger: "Ledger", snapshot: SessionSnapshot
+) -> dict[str, tuple[LiveRow, ...]]:
+    """Return the same of every revision of a test function that made any, by `live_key`.
+
+    Which functions there are is known only when tests are collected, and workers read no ledger.
+    """
+    from pytest_regcase.ledger.functions import live_functions
+
+    claimed = {each.id: each for each in cases if each.case.fix}
+    found: dict[str, tuple[LiveRow, ...]] = {}
+    for case_id, function, digest in live_functions(ledger, claimed) if claimed else ():
+        loaded = claimed[case_id]
+        own = for_function(project, loaded, snapshot, function, digest)
+        since = _live_since_fix(own[0], [loaded], ledger, own[1])
+        found[live_key(case_id, digest)] = since[case_id].counting
+    return found
+
+
+def fix_not_at_hand(cases: Sequence[LoadedCase], ledger: "Ledger") -> tuple[str, ...]:
+    """Return the ids of the cases whose last fix was claimed on a ledger that this one does not hold."""
+    from pytest_regcase.ledger.lookup import held_rows, since_fix
+
+    fixes = {each.id: fix for each in cases if (fix := last_fix(each.case)) is not None}
+    held = held_rows(ledger) if fixes else {}
+    return tuple(
+        sorted(
+            name
+            for name, fix in fixes.items()
+            if not since_fix(held, ledger_id=fix.ledger_id, rows=fix.rows, at=fix.at).at_hand
+        )
+    )
+
+
 def decide_session(
     project: Project,
     cases: Sequence[LoadedCase],
@@ -61,67 +98,189 @@ def decide_session(
     snapshot: SessionSnapshot,
     invalid: Mapping[str, str] | None = None,
     simulations: Mapping[str, LoadedSimulation] | None = None,
+    beside: Sequence[LoadedCase] = (),
     interrupted: bool = False,
     today: date | None = None,
 ) -> GateDecision:
-    """Decide over the session `row`: its planned keys, its rows in the ledger, and the live rows since each last
-    fix.
+    """Decide over the one session `row`, in its profile; see `decide_sessions`."""
+    return decide_sessions(
+        project,
+        cases,
+        ledger,
+        [row],
+        profile=row.profile,
+        snapshot=snapshot,
+        invalid=invalid,
+        simulations=simulations,
+        beside=beside,
+        interrupted=interrupted,
+        today=today,
+    )
 
-    `cases` are those the session was asked about, `invalid` the ones that did not load or could not be planned, by
-    id or path. `interrupted` says that the session did not come to its own end. Without `today` it is the
-    machine's.
+
+def decide_sessions(
+    project: Project,
+    cases: Sequence[LoadedCase],
+    ledger: "Ledger",
+    rows: Sequence[SessionRow],
+    *,
+    profile: Profile,
+    snapshot: SessionSnapshot,
+    invalid: Mapping[str, str] | None = None,
+    simulations: Mapping[str, LoadedSimulation] | None = None,
+    found: Sequence[Reason] = (),
+    beside: Sequence[LoadedCase] = (),
+    interrupted: bool = False,
+    today: date | None = None,
+) -> GateDecision:
+    """Decide over the sessions `rows` as over one: all their planned keys, each with the attempts that its own
+    session made of it, and the live rows since each last fix.
+
+    `cases` are those that were asked about, `invalid` the ones that did not load or could not be planned, by id or
+    path. Of `beside` only what test functions ran is decided. `found` is what no attempt shows, such as a shard
+    that left no session; `interrupted` says that one of the sessions did not come to its own end. Without `today`
+    it is the machine's.
 
     Raises:
         LedgerError: the ledger cannot be read.
     """
-    problems = dict(invalid or {})
     known = load_simulations(project) if simulations is None else simulations
-    made: dict[AttemptKey, list[AttemptRecord]] = {}
-    for _, record in ledger.rows(session_id=row.session_id):
-        made.setdefault(record.key, []).append(record)
+    planned = list(dict.fromkeys(key for row in rows for key in row.planned))
+    by_functions = {key.case_id for key in planned if is_function(key.agent)}
+    without_agent = {
+        each.id
+        for each in cases
+        if each.id in by_functions and agent_name(each, snapshot) not in project.config.agents
+    }
+    # Only functions run these: that their agent is not configured is no problem then.
+    problems = {name: text for name, text in (invalid or {}).items() if name not in without_agent}
+    made = _attempts_of(ledger, rows)
     live = _live_since_fix(project, cases, ledger, snapshot)
-    claims = claim_settings(project)
+    of_case: dict[str, list[AttemptKey]] = {}
+    for key in planned:
+        if not is_function(key.agent):
+            of_case.setdefault(key.case_id, []).append(key)
+    left_out = {case_id for row in rows for case_id in row.left_out} - of_case.keys()
     inputs: list[CaseInputs] = []
     for loaded in cases:
-        if loaded.id in problems:
+        if loaded.id in problems or loaded.id in without_agent:
             continue
+        checks = _checks(project, loaded, of_case.get(loaded.id, ()), known, snapshot, made)
         since = live.get(loaded.id, _SinceFix())
         inputs.append(
-            CaseInputs(
-                case_id=loaded.id,
-                case=loaded.case,
-                rule=rerun_rule(project, loaded.case),
-                claims=claims,
-                checks=tuple(
-                    _check(project, loaded, key, known, snapshot, made.get(key, []))
-                    for key in row.planned
-                    if key.case_id == loaded.id
-                ),
-                live=since.counting,
-                live_set_aside=since.set_aside,
-                recurred_set_aside=since.recurred_set_aside,
-                fix_is_of_another_ledger=not since.ledger_is_at_hand,
-                separation=case_separation(project, loaded, known, snapshot, partial(_newest, ledger)),
-                first_attempts=check_histories(ledger, loaded.id, agent_name(loaded, snapshot)),
-                costs_model_calls=loaded.case.passes_through and snapshot.live_new == 0,
+            _inputs(project, loaded, known, snapshot, ledger, checks, since).model_copy(
+                update={
+                    "out_of_time": loaded.id in left_out,
+                    "attempted_before": loaded.id in left_out
+                    and all(last_attempts(project, loaded, known, snapshot, ledger).values()),
+                }
             )
         )
+    inputs += _functions(project, [*cases, *beside], ledger, planned, known, snapshot, made)
     accounted = {each.case_id for each in inputs} | set(problems)
     return gate.decide(
         GateInputs(
-            profile=row.profile,
+            profile=profile,
             today=today or date.today(),
             cases=tuple(inputs),
             invalid=problems,
-            lost=tuple(sorted({key.case_id for key in row.planned} - accounted)),
+            lost=tuple(sorted({key.case_id for key in planned} - accounted)),
             policy=gate_policy(project).name,
             claim_days=project.config.claim_days,
             max_quarantined=project.config.max_quarantined,
             flake_budget=project.config.flake_budget,
             quarantine=project.config.quarantine,
+            found=(
+                *found,
+                *_live_not_made(project, cases, rows, live),
+                *probation_reasons(
+                    project, cases, ledger, {row.session_id for row in rows}, red=profile != "pull-request"
+                ),
+            ),
             interrupted=interrupted,
         )
     )
+
+
+def _functions(
+    project: Project,
+    cases: Sequence[LoadedCase],
+    ledger: "Ledger",
+    planned: Sequence[AttemptKey],
+    known: Mapping[str, LoadedSimulation],
+    snapshot: SessionSnapshot,
+    made: Mapping[AttemptKey, Sequence[AttemptRecord]],
+) -> Iterator[CaseInputs]:
+    """What test functions ran: each counts as an agent of its case, beside the case's own."""
+    by_id = {each.id: each for each in cases}
+    memory: dict[str, str] = {}
+    keys: dict[tuple[str, str], list[AttemptKey]] = {}
+    for key in planned:
+        if is_function(key.agent) and key.case_id in by_id:
+            keys.setdefault((key.case_id, key.agent), []).append(key)
+    for (case_id, function), own in keys.items():
+        loaded = by_id[case_id]
+        digest = function_digest(project, loaded, snapshot, function, memory)
+        own_project, own_snapshot = for_function(project, loaded, snapshot, function, digest)
+        checks = _checks(own_project, loaded, own, known, own_snapshot, made)
+        since = _live_since_fix(own_project, [loaded], ledger, own_snapshot).get(case_id, _SinceFix())
+        inputs = _inputs(own_project, loaded, known, own_snapshot, ledger, checks, since)
+        yield inputs.model_copy(update={"agent": function})
+
+
+def _inputs(
+    project: Project,
+    loaded: LoadedCase,
+    known: Mapping[str, LoadedSimulation],
+    snapshot: SessionSnapshot,
+    ledger: "Ledger",
+    checks: tuple[PlannedCheck, ...],
+    since: "_SinceFix",
+) -> CaseInputs:
+    return CaseInputs(
+        case_id=loaded.id,
+        case=loaded.case,
+        rule=rerun_rule(project, loaded.case),
+        claims=claim_settings(project),
+        checks=checks,
+        live=since.counting,
+        live_set_aside=since.set_aside,
+        recurred_set_aside=since.recurred_set_aside,
+        fix_is_of_another_ledger=not since.ledger_is_at_hand,
+        separation=case_separation(project, loaded, known, snapshot, partial(_newest, ledger)),
+        first_attempts=check_histories(ledger, loaded.id, agent_name(loaded, snapshot)),
+        costs_model_calls=loaded.case.passes_through and snapshot.live_new == 0,
+    )
+
+
+def _live_not_made(
+    project: Project, cases: Sequence[LoadedCase], rows: Sequence[SessionRow], live: Mapping[str, "_SinceFix"]
+) -> Iterator[Reason]:
+    """Live runs that were asked for and are due, where nothing is there to run them against."""
+    if project.config.upstream is not None or not any(row.live_new for row in rows):
+        return
+    for loaded in cases:
+        due = loaded.case.passes_through or (
+            loaded.id in live
+            and live[loaded.id].ledger_is_at_hand
+            and case_state(loaded.case, recurred=False) == "verifying"
+        )
+        if due and not is_retired(loaded.case):
+            text = "live runs were asked for and cannot be made: [tool.regcase.upstream] is not configured"
+            yield Reason(code="no-upstream", case_id=loaded.id, text=text, red=loaded.case.quarantine is None)
+
+
+def _attempts_of(ledger: "Ledger", rows: Sequence[SessionRow]) -> dict[AttemptKey, list[AttemptRecord]]:
+    """The attempts of planned keys, each of the first session that planned it: two of them are no tries of one."""
+    made: dict[AttemptKey, list[AttemptRecord]] = {}
+    taken: set[AttemptKey] = set()
+    for row in rows:
+        own = set(row.planned) - taken
+        taken |= own
+        for _, record in ledger.rows(session_id=row.session_id):
+            if record.key in own:
+                made.setdefault(record.key, []).append(record)
+    return made
 
 
 class _SinceFix(NamedTuple):
@@ -169,10 +328,13 @@ def _since_fix(
     since = since_fix(held, ledger_id=fix.ledger_id, rows=fix.rows, at=fix.at)
     rows = live_attempts(ledger, loaded.id, name, present, since)
     counting: list[LiveRow] = []
+    seen: set[str] = set()
     # Freshness is judged over every row that shares a draw: an answer seen before the fix is no new one after it.
     for (_, record, after), fresh in zip(rows, fresh_draws([each.record for each in rows]), strict=True):
-        if not after or record.agent != name or record.digests != present:
+        if not after or record.agent != name or record.digests != present or record.attempt_id in seen:
+            # Seen: a trial of a sweep that was counted in two ledgers, which were merged.
             continue
+        seen.add(record.attempt_id)
         counting.append(
             LiveRow(
                 run=record.run,
@@ -184,6 +346,17 @@ def _since_fix(
         )
     others = set_aside(ledger, loaded.id, name, present, since)
     return _SinceFix(tuple(counting), others.rows, others.recurred, since.at_hand)
+
+
+def _checks(
+    project: Project,
+    loaded: LoadedCase,
+    keys: Sequence[AttemptKey],
+    simulations: Mapping[str, LoadedSimulation],
+    snapshot: SessionSnapshot,
+    made: Mapping[AttemptKey, Sequence[AttemptRecord]],
+) -> tuple[PlannedCheck, ...]:
+    return tuple(_check(project, loaded, key, simulations, snapshot, made.get(key, ())) for key in keys)
 
 
 def _check(

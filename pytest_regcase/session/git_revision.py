@@ -17,6 +17,8 @@ from pytest_regcase.toml_lines import shown
 _GIT_SECONDS: Final = 60
 _LISTING_LIMIT_BYTES: Final = 64 * 1024 * 1024
 _SHA1_HEX: Final = 40
+_LONGEST_HEX: Final = 64
+DIRTY: Final = "-dirty"
 _PLAIN_FILES: Final = ("100644", "100755")
 
 
@@ -137,13 +139,27 @@ def open_revision(root: Path, name: str) -> Revision:
     return Revision(top, name, base or commit, is_merge_base=base not in ("", commit))
 
 
-def last_commit(root: Path) -> Revision | None:
-    """Return the commit that the work tree was taken from; None without git, a repository or a commit."""
+def commit_named(root: Path, name: str) -> Revision | None:
+    """Return the very commit that `name` means; None without git, a repository, or such a commit in it."""
     try:
-        top, commit = _place_and_commit(root, "HEAD")
+        top, commit = _place_and_commit(root, name)
     except UsageRefused:
         return None
-    return None if commit is None else Revision(top, "HEAD", commit, is_merge_base=False)
+    return None if commit is None else Revision(top, name, commit, is_merge_base=False)
+
+
+def last_commit(root: Path) -> Revision | None:
+    """Return the commit that the work tree was taken from; None without git, a repository or a commit."""
+    return commit_named(root, "HEAD")
+
+
+def work_tree_commit(root: Path) -> str | None:
+    """Return the commit that the work tree was taken from; None without git, a repository or a commit.
+
+    Where tracked files differ from it, it has `DIRTY` behind it, as ``git describe --dirty`` writes it.
+    """
+    found = _try(root, "describe", "--always", "--exclude=*", f"--dirty={DIRTY}", f"--abbrev={_LONGEST_HEX}")
+    return None if found is None else found.decode().strip()
 
 
 def _place_and_commit(root: Path, name: str) -> tuple[Path, str | None]:

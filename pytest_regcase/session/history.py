@@ -4,6 +4,7 @@ Reads only. What stands in the ledger and not in the file is told as that: a fil
 Never prints.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +12,9 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_regcase.case_files import LoadedCase
+from pytest_regcase.case_files.guarded import ABSENT
 from pytest_regcase.records.attempt import AttemptRecord
-from pytest_regcase.records.case import RegressionCase
+from pytest_regcase.records.case import Amendment, RegressionCase
 from pytest_regcase.records.session import Transition
 from pytest_regcase.rules.lifecycle import in_utc
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
 _DIGEST_SHOWN: Final = len("sha256:") + 12
 _RUNS_NAMED: Final = 6
+_EXPIRES: Final = re.compile(r"quarantine\.expires \S+ -> (\S+)")
+"""An amendment that sets a case aside, or takes its quarantine out."""
+_AMENDING: Final = ("amended", "quarantined", "lifted", "on-probation")
+"""Transitions that stand in the case file as an amendment."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +72,30 @@ def _of_the_file(case: RegressionCase) -> Iterator[Event]:
     for retired in case.retired:
         yield Event(in_utc(retired.at), "retired", "out of service from here on", retired.by, retired.why)
     for amendment in case.amendments:
-        resealed = ", sealed anew" if amendment.old_digest is not None else ""
-        yield Event(in_utc(amendment.at), "amended", amendment.what + resealed, amendment.who, amendment.why)
+        kind, says = _amended(amendment)
+        yield Event(in_utc(amendment.at), kind, says, amendment.who, amendment.why)
     for each in case.evidence:
         says = f"{each.id} {each.stance} {each.hypothesis}: {each.file}, lines {each.lines}"
         yield Event(in_utc(each.at), "evidence", says, each.who, each.why)
         if each.withdrawn is not None:
             says = f"{each.id} is withdrawn: it no longer {each.stance} {each.hypothesis}"
             yield Event(in_utc(each.withdrawn.at), "withdrawn", says, each.withdrawn.who, each.withdrawn.why)
-    if case.quarantine is not None:
+    if case.quarantine is not None and not any(
+        _amended(each) == ("quarantined", f"set aside until {case.quarantine.expires}") for each in case.amendments
+    ):
         says = f"set aside ({case.quarantine.kind}) until {case.quarantine.expires}"
         at = _midnight(case.quarantine.since)
         yield Event(at, "quarantined", says, case.quarantine.owner, case.quarantine.reason)
+
+
+def _amended(amendment: Amendment) -> tuple[str, str]:
+    """The kind of the event that an amendment is, and what it says."""
+    moved = _EXPIRES.fullmatch(amendment.what)
+    if moved is None:
+        return "amended", amendment.what + (", sealed anew" if amendment.old_digest is not None else "")
+    if moved[1] == ABSENT:
+        return "lifted", "it gates again"
+    return "quarantined", f"set aside until {moved[1].strip(chr(34))}"
 
 
 def _numbers(numbers: dict[str, Any]) -> str:
@@ -99,12 +117,13 @@ def _midnight(day: date) -> datetime:
 
 
 def _only_in_the_ledger(case: RegressionCase, transitions: Sequence[Transition]) -> Iterator[Event]:
+    amended = {in_utc(each.at) for each in case.amendments}
     times = {
         "fix": {in_utc(each.at) for each in case.fix},
         "closed": {in_utc(each.at) for each in case.closed},
         "reopened": {in_utc(each.at) for each in case.reopened},
         "retired": {in_utc(each.at) for each in case.retired},
-        "amended": {in_utc(each.at) for each in case.amendments},
+        **dict.fromkeys(_AMENDING, amended),
     }
     for each in transitions:
         if in_utc(each.at) not in times[each.kind]:

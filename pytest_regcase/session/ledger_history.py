@@ -7,6 +7,7 @@ the rows of the last days alone. Folding changes no decision: a fold can be made
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from pytest_regcase.rules.flake import FirstAttempt, condensed, first_attempts
@@ -21,8 +22,17 @@ Histories = dict[str, tuple[FirstAttempt, ...]]
 
 FOLD_AT_ROWS = 100
 """So many rows that could be folded are; a fold costs one write."""
-_OUTCOMES = {"p": False, "f": True, "u": None}
-_LETTERS = {outcome: letter for letter, outcome in _OUTCOMES.items()}
+_LETTERS = {
+    (False, False): "p",
+    (True, False): "f",
+    (None, False): "u",
+    # With a confirm run that passed.
+    (False, True): "P",
+    (True, True): "F",
+    (None, True): "U",
+}
+_FAILED = {letter: failed for (failed, _), letter in _LETTERS.items()}
+_CONFIRM_PASSED = {letter: passed for (_, passed), letter in _LETTERS.items()}
 
 
 def check_histories(ledger: "Ledger", case_id: str, agent: str, *, now: datetime | None = None) -> Histories:
@@ -85,41 +95,51 @@ def _chained(old: tuple[FirstAttempt, ...], new: tuple[FirstAttempt, ...]) -> tu
 
 
 def _packed(histories: Histories) -> str:
-    """A few words an entry: digests are long, and the same ones come again and again."""
+    """A column for each field: digests and sessions are long, and the same ones come again and again."""
     digests: dict[str, int] = {}
-    packed = {
+    sessions: dict[str, int] = {}
+    checks = {
         name: [
-            [
-                digests.setdefault(each.digests, len(digests)),
-                _LETTERS[each.failed],
-                each.times,
-                int(each.confirm_passed),
-                each.session_id,
-            ]
-            for each in history
+            "".join(_LETTERS[each.failed, each.confirm_passed] for each in history),
+            [digests.setdefault(each.digests, len(digests)) for each in history],
+            [sessions.setdefault(each.session_id, len(sessions)) for each in history],
+            [each.times for each in history],
         ]
         for name, history in histories.items()
     }
-    parts: dict[str, int] = {}
-    split = [[parts.setdefault(part, len(parts)) for part in each.split("|")] for each in digests]
-    document = {"parts": list(parts), "digests": split, "checks": packed}
+    # The first part is of the case, the second of the agent: each alone comes again and again.
+    heads: dict[str, int] = {}
+    tails: dict[str, int] = {}
+    halves = [(each[:cut], each[cut:]) for each in digests for cut in [each.find("|", each.find("|") + 1)]]
+    document = {
+        "digests": [
+            [heads.setdefault(head, len(heads)) for head, _ in halves],
+            [tails.setdefault(tail, len(tails)) for _, tail in halves],
+        ],
+        "heads": list(heads),
+        "tails": list(tails),
+        "sessions": list(sessions),
+        "checks": checks,
+    }
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
 def _unpacked(history: str) -> Histories:
+    # A gate unpacks tens of thousands of entries: column by column, and nothing is looked at one by one.
     read: dict[str, Any] = json.loads(history)
-    digests = ["|".join(read["parts"][part] for part in each) for each in read["digests"]]
+    of_head, of_tail = read["digests"]
+    digests = list(map(add, map(read["heads"].__getitem__, of_head), map(read["tails"].__getitem__, of_tail)))
+    sessions = read["sessions"]
     return {
         name: tuple(
-            # Not validated again: it is what _packed wrote, and there are tens of thousands.
-            FirstAttempt.model_construct(
-                failed=_OUTCOMES[letter],
-                digests=digests[place],
-                session_id=session_id,
-                confirm_passed=bool(confirm_passed),
-                times=times,
+            map(
+                FirstAttempt,
+                map(_FAILED.__getitem__, letters),
+                map(digests.__getitem__, of_digests),
+                map(sessions.__getitem__, of_sessions),
+                map(_CONFIRM_PASSED.__getitem__, letters),
+                times,
             )
-            for place, letter, times, confirm_passed, session_id in entries
         )
-        for name, entries in read["checks"].items()
+        for name, (letters, of_digests, of_sessions, times) in read["checks"].items()
     }

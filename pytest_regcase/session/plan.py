@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import AgentConfig, Project
-from pytest_regcase.errors import FileError, UnknownName
+from pytest_regcase.errors import FileError, UnknownName, did_you_mean
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.rules.claim_plan import in_force, next_runs
@@ -31,7 +31,7 @@ def plan_case(
         return ()
     name = agent_name(loaded, snapshot)
     agent = agent_config(project, name)
-    _check_deadline(project, loaded, name, agent)
+    check_deadline(project, loaded, name, agent)
     plans: list[AttemptPlan] = []
     if not loaded.case.passes_through or snapshot.live_new > 0:
         plans.append(AttemptPlan(key=_key(loaded, name, "control"), kind="control"))
@@ -63,6 +63,7 @@ def agent_config(project: Project, name: str) -> AgentConfig:
         known = ", ".join(sorted(project.config.agents))
         raise UnknownName(
             f"Couldn't find the agent {name!r}: [tool.regcase.agents] has {known or 'none'}.\n"
+            + did_you_mean(name, project.config.agents)
             + (
                 f"Name one that is there, or add [tool.regcase.agents.{name}] to pyproject.toml."
                 if known
@@ -78,8 +79,8 @@ def _live(project: Project, loaded: LoadedCase, name: str, snapshot: SessionSnap
     plan = plan_in_force(project, loaded.case, 1 if fix is None else fix.number)
     if snapshot.live_new == 0 or fix is None or case_state(loaded.case, recurred=False) != "verifying":
         return ()
-    if fix.ledger_id != snapshot.ledger_id:
-        # On another ledger than the fix was claimed on no number of clean runs settles the claim.
+    if loaded.id in snapshot.fix_not_at_hand:
+        # Without the ledger that the fix was claimed on no number of clean runs settles the claim.
         return ()
     pass_over = loaded.case.expected_recovery.other_failures == "pass-over"
     standing = in_force(settings, plan, snapshot.live.get(loaded.id, ()), pass_over=pass_over)
@@ -105,18 +106,25 @@ def _known(
     if found is None:
         raise UnknownName(
             f"Couldn't find the simulation {simulation_id!r} that {loaded.path} names.\n"
-            f"Known: {', '.join(sorted(simulations)) or 'none'}."
+            f"{did_you_mean(simulation_id, simulations)}Known: {', '.join(sorted(simulations)) or 'none'}."
         )
     return found
 
 
-def _check_deadline(project: Project, loaded: LoadedCase, name: str, agent: AgentConfig) -> None:
+def check_deadline(project: Project, loaded: LoadedCase, name: str, agent: AgentConfig) -> None:
+    """Refuse an agent that is ended before the stop budget of the case is over: nothing could be seen of it.
+
+    Raises:
+        FileError: its deadline leaves no room.
+    """
     stop = expected_recovery(project, loaded.case, None).stop_within_seconds
+    # A function has the settings of the case's agent.
+    settings = loaded.case.agent if "::" in name else name
     if agent.deadline_seconds <= stop:
         raise FileError(
             [
                 f"{loaded.path}: stop_within_seconds is {stop:g}, but the agent {name!r} is ended"
                 f" {agent.deadline_seconds:g} s after the first faulted request; deadline_seconds in"
-                f" [tool.regcase.agents.{name}] must be above {stop:g}"
+                f" [tool.regcase.agents.{settings}] must be above {stop:g}"
             ]
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_regcase.case_files import refuse_link, replace_file
 from pytest_regcase.config import read_config
-from pytest_regcase.errors import FileError, UnknownName, UsageRefused
+from pytest_regcase.errors import FileError, UnknownName, UsageRefused, did_you_mean
 from pytest_regcase.toml_lines import TOML_LIMIT_BYTES, parse_toml, read_bounded, shown
 
 GIT_ATTRIBUTES = "cases/**/recorded/** -text"
@@ -152,7 +152,8 @@ def agent_entry(harness: str, agent: str) -> str:
     """
     if harness not in PRESETS:
         raise UnknownName(
-            f"Couldn't find the harness {harness!r}: there is no entry for it.\nKnown: {', '.join(PRESETS)}."
+            f"Couldn't find the harness {harness!r}: there is no entry for it.\n"
+            f"{did_you_mean(harness, PRESETS)}Known: {', '.join(PRESETS)}."
         )
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", agent):
         raise UsageRefused(

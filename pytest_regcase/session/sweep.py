@@ -115,7 +115,7 @@ def _failure(entry: Entry, trial: Trial, likely: Likely | None) -> Failure:
         task_id=trial.task_id,
         failing_step=trial.failing_step,
         error_type=trial.error.type if trial.error is not None else None,
-        conditions=_counting_conditions(trial.conditions),
+        conditions=counting_conditions(trial.conditions),
         has_steps=bool(trial.steps),
         has_task_text=trial.task_text is not None,
         has_record=has_record(trial),
@@ -217,12 +217,12 @@ def _occurrence(failure: Failure) -> Occurrence:
     )
 
 
-def _counting_conditions(conditions: dict[str, Any]) -> dict[str, Any]:
+def counting_conditions(conditions: dict[str, Any]) -> dict[str, Any]:
     """Return what bears on how often something fails: concurrency, limits, time-outs, retries."""
     kept: dict[str, Any] = {}
     for name, value in conditions.items():
         if isinstance(value, dict):
-            inner = _counting_conditions(value)
+            inner = counting_conditions(value)
             if inner:
                 kept[name] = inner
         elif _CONDITION.search(name):

@@ -7,8 +7,8 @@ import selectors
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
-from pytest_regcase.agents.process import AgentProcess
 from pytest_regcase.records.observed import FaultNotes
 from pytest_regcase.records.words import EndedBy
 from pytest_regcase.supplier.process import SupplierProcess
@@ -17,6 +17,26 @@ CONTROL_GRACE_SECONDS = 10.0
 """How long a control may go on after it asked for the failing step; how it ends is not judged."""
 END_GRACE_SECONDS = 2.0
 """Between our SIGTERM and our SIGKILL."""
+
+
+class Agent(Protocol):
+    """What is watched: a process of the agent, or a function of the test process."""
+
+    done: bool
+    """Nothing of it runs any more."""
+
+    @property
+    def has_exited(self) -> bool:
+        """Whether it has ended by itself; what it started may not have."""
+
+    def fileno(self) -> int:
+        """Return what to wait on."""
+
+    def read_messages(self) -> object:
+        """Take in what came, without waiting."""
+
+    def end(self, grace_seconds: float, /, *, ended_by: EndedBy) -> object:
+        """End it, as far as that can be done."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +62,7 @@ class Watched:
 
 def watch(
     supplier: SupplierProcess,
-    agent: AgentProcess,
+    agent: Agent,
     budgets: Budgets,
     take_notes: Callable[[float], FaultNotes],
     *,

@@ -84,6 +84,14 @@ def test_secrets_of_a_log_are_not_shown(case: Path, capsys: pytest.CaptureFixtur
         assert "\x1b" not in out
 
 
+@pytest.mark.parametrize(("more", "meant"), [(["kern.log"], "kern.log"), ([], "FILE")])
+def test_a_log_is_given_with_log(
+    case: Path, capsys: pytest.CaptureFixture[str], more: list[str], meant: str
+) -> None:
+    assert main(["compare", str(case), *more]) == 2
+    assert f"Give it with --log: regcase compare {case} --log {meant}\n" in capsys.readouterr().err
+
+
 def test_a_log_that_is_not_there_is_refused(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(case), "--log", "none.log"]) == 2
     assert (

@@ -1,16 +1,25 @@
 """A small project whose attempts are scripted, so that the plugin is tested without agents and suppliers."""
 
 import json
+import sys
+import time
+import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+import scipy.special  # noqa: F401 - numpy cannot be loaded twice, and pytester forgets what a run loads
 
 from pytest_regcase.case_files import seal_case
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord
+from pytest_regcase.session import attempt
+from pytest_regcase.session.function_attempt import FunctionAttempt
+from tests.plugin.warm_pytest import warm_pytest
 
 WITHOUT_OTHERS = [
     f"-pno:{name}"
@@ -59,6 +68,9 @@ next_decision = "compare the server's own logs for trial 37"
 SCRIPTED = Path(__file__).with_name("scripted_attempts.py")
 """Becomes the project's conftest.py: it puts a scripted function in the place of `run_attempt`."""
 
+DEEDS = frozenset({"die", "exit", "interrupt", "terminate-pytest"})
+"""Words of a script that do something to the process; every other one is a verdict, or an exception."""
+
 
 def write_simulation(root: Path, name: str) -> None:
     """Write a simulation into the project's fixture folder."""
@@ -78,6 +90,24 @@ def write_case(
     path.write_text(CASE.format(id=case_id, hypotheses=hypotheses, failing_step=failing_step) + more)
     seal_case(path)
     return path
+
+
+class KeepsModules:
+    """A plugin that notes what a run inside this process loaded, before pytester makes Python forget it.
+
+    A module that is loaded twice has two classes of every name.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._before = set(sys.modules)
+        self.loaded: dict[str, ModuleType] = {}
+
+    def pytest_unconfigure(self) -> None:
+        for name, module in list(sys.modules.items()):
+            place = getattr(module, "__file__", None)
+            if name not in self._before and not (place and Path(place).is_relative_to(self._root)):
+                self.loaded[name] = module
 
 
 class GateProject:
@@ -117,13 +147,56 @@ class GateProject:
         path.write_text(path.read_text() + text)
 
     def script(self, verdicts: dict[str, list[str]]) -> None:
-        """Say what attempts of ``case::scenario`` show, call by call (live: by run); else they are good."""
-        (self.root / "script.json").write_text(json.dumps(verdicts))
+        """Say what attempts of ``case::scenario`` show, call by call (live: by run); else they are good.
 
-    def run(self, *args: str, regcase: bool = True) -> pytest.RunResult:
-        """Run pytest in a process of its own."""
-        given = ["--regcase"] if regcase else []
-        return self.pytester.runpytest_subprocess(*WITHOUT_OTHERS, *given, *args)
+        Those of a marked function are named ``function::scenario``; they are scripted where the function returns.
+        """
+        (self.root / "script.json").write_text(json.dumps(verdicts))
+        self._deeds = {word for each in verdicts.values() if isinstance(each, list) for word in each} & DEEDS
+
+    def run(self, *args: str, regcase: bool = True, apart: bool = False) -> pytest.RunResult:
+        """Run pytest: in this process, which saves the imports (most of a small run), where nothing forbids it.
+
+        In a process of its own where `apart` asks for it, under xdist, where the script does something to the
+        process, and where the project's conftest.py is not the scripted one: it may change what cannot be undone.
+        """
+        words = [*WITHOUT_OTHERS, *(["--regcase"] if regcase else []), *args]
+        parallel = any(each.startswith("-n") for each in args)
+        if parallel and "terminate-pytest" in self._deeds:
+            # It ends the parent of a worker.
+            return self.pytester.runpytest_subprocess(*words)
+        if apart or parallel or self._deeds or not self._is_plainly_scripted:
+            return self._run_apart(words)
+        return self._run_inside(words)
+
+    def _run_apart(self, words: list[str]) -> pytest.RunResult:
+        started = time.perf_counter()
+        ran = warm_pytest().run(words)
+        print(ran.stdout)
+        print(ran.stderr, file=sys.stderr)
+        code: int | pytest.ExitCode = ran.returncode
+        with suppress(ValueError):
+            code = pytest.ExitCode(code)
+        spent = time.perf_counter() - started
+        return pytest.RunResult(code, ran.stdout.splitlines(), ran.stderr.splitlines(), spent)
+
+    def _run_inside(self, words: list[str]) -> pytest.RunResult:
+        keeps = KeepsModules(self.root)
+        if not any(each.startswith(("--dist", "--tx")) for each in words):
+            words = ["-pno:xdist", *words]  # beside it rerunfailures leaves a thread
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            warnings.resetwarnings()  # ours makes errors of them
+            # The scripted conftest replaces them.
+            patch.setattr(attempt, "run_attempt", attempt.run_attempt)
+            patch.setattr(FunctionAttempt, "finish", FunctionAttempt.finish)
+            result = self.pytester.runpytest_inprocess(*words, plugins=[keeps])
+        sys.modules.update(keeps.loaded)
+        return result
+
+    @property
+    def _is_plainly_scripted(self) -> bool:
+        conftest = self.root / "conftest.py"
+        return conftest.exists() and conftest.read_text() == SCRIPTED.read_text()
 
     def calls(self) -> list[dict[str, Any]]:
         """Return the attempts that were started, in order."""

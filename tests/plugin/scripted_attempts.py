@@ -14,8 +14,10 @@ from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptPlan, AttemptRecord, Draw, Finding
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.session import attempt
+from pytest_regcase.session.function_attempt import FunctionAttempt, FunctionEnd
 from pytest_regcase.session.unfinished import attempt_digests
 
+STALL_SECONDS = 1.5
 GOOD = {"control": "finished", "simulation": "recovered", "live": "clean"}
 
 
@@ -28,12 +30,16 @@ def scripted_attempt(
     *,
     try_number: int,
 ) -> AttemptRecord:
-    name = f"{plan.key.case_id}::{plan.key.scenario}"
+    function = plan.key.agent.rpartition("::")[2] if "::" in plan.key.agent else None
+    name = f"{function or plan.key.case_id}::{plan.key.scenario}"
     called = _note_call(project.root, name, plan.key.run, try_number)
     script = json.loads((project.root / "script.json").read_text())
     verdicts = script.get(name, [])
     index = plan.key.run - 1 if plan.kind == "live" else called
     verdict = verdicts[index] if index < len(verdicts) else GOOD[plan.kind]
+    if verdict == "stall":
+        time.sleep(STALL_SECONDS)
+        verdict = GOOD[plan.kind]
     _do(verdict)
     return AttemptRecord.model_validate(
         {
@@ -47,6 +53,7 @@ def scripted_attempt(
             "planned_total": plan.planned_total,
             "digests": attempt_digests(project, loaded, simulation, plan, snapshot),
             "started_at": datetime.now(UTC),
+            "duration_seconds": script.get("seconds", 0.0),
             "findings": _findings(verdict) if plan.kind == "simulation" else (),
             "verdict": verdict,
             "says": "the fault was never delivered" if verdict == "inconclusive" else None,
@@ -54,6 +61,16 @@ def scripted_attempt(
             "draw": _draw(f"{name}-{plan.key.run}") if plan.kind == "live" else None,
             "folder": "a/folder",
         }
+    )
+
+
+def scripted_finish(function_attempt: FunctionAttempt, ended: FunctionEnd) -> AttemptRecord:
+    """Judge a function that returned as the script says; what another one shows is not scripted."""
+    if ended.how != "returned":
+        return _finish(function_attempt, ended)
+    begun = function_attempt._begun
+    return scripted_attempt(
+        begun.project, begun.loaded, begun.simulation, begun.plan, begun.snapshot, try_number=begun.try_number
     )
 
 
@@ -80,6 +97,8 @@ def _do(verdict: str) -> None:
         pytest.fail("Timeout >1.0s")
     if verdict == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if verdict == "exit":
+        os._exit(0)
     if verdict == "interrupt":
         raise KeyboardInterrupt
     if verdict == "terminate-pytest":
@@ -101,3 +120,4 @@ def _note_call(root: Path, name: str, run: int, try_number: int) -> int:
 
 
 attempt.run_attempt = scripted_attempt
+_finish, FunctionAttempt.finish = FunctionAttempt.finish, scripted_finish  # type: ignore[method-assign]

@@ -1,90 +1,75 @@
-"""SIGKILL of pytest at seeded moments: what was printed is counted, and nothing that was started lives on."""
+"""SIGKILL at seeded moments: what was printed is counted, once, and nothing that was started lives on."""
 
 import os
-import random
-import re
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.kill_rounds import TARGETS, a_server, rounds
+from tests.ledger.postgres import postgres_server
 from tests.plugin.gate_project import WITHOUT_OTHERS
 from tests.plugin.real_project import RealProject
 
-KILLS = 10
-"""For each way to run; 20 in all."""
-CASES = 4
-PRINTED = re.compile(r"(?:^| )(cases/\S+/case\.toml::[\w-]+::[\w-]+) (PASSED|FAILED|RERUN)", re.MULTILINE)
-PRINTED_BY_XDIST = re.compile(r"(PASSED|FAILED|RERUN) (cases/\S+/case\.toml::[\w-]+::[\w-]+)")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc"),
-]
+ROUNDS = {"controller": 8, "controller with workers": 4, "worker": 4, "backend ended": 2, "backend killed": 2}
+SEED = 37
+ON_A_SERVER = [name for name, target in TARGETS.items() if target.on_a_server]
 
 
+@pytest.mark.parametrize("name", sorted(set(TARGETS) - set(ON_A_SERVER)))
+def test_every_printed_attempt_is_counted_once(tmp_path: Path, name: str) -> None:
+    found = rounds(tmp_path, TARGETS[name], ROUNDS[name], SEED)
+    assert not found.lost
+    assert not found.twice
+    assert found.printed >= found.rounds == ROUNDS[name]
+
+
+def test_every_printed_attempt_is_counted_once_whatever_becomes_of_the_server(tmp_path: Path) -> None:
+    postgres_server()  # skips, or fails, where there is none
+    # Where one of its processes is killed, a server ends the connections of all, so it is one of our own.
+    with a_server() as server:
+        for name in ON_A_SERVER:
+            (root := tmp_path / name).mkdir()
+            found = rounds(root, TARGETS[name], ROUNDS[name], SEED, server)
+            assert not found.lost
+            assert not found.twice
+            assert found.printed >= found.rounds == ROUNDS[name]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
 @pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["serial", "xdist"])
-def test_every_printed_attempt_has_a_row_and_no_process_is_left(
-    pytester: pytest.Pytester, parallel: tuple[str, ...]
+def test_a_signal_to_pytest_ends_every_agent(
+    pytester: pytest.Pytester, parallel: tuple[str, ...], number: signal.Signals
 ) -> None:
+    """With real attempts in a real process: a worker is a child of its controller, an agent one of its worker."""
     project = RealProject(pytester)
-    # An agent that does not recover has every check tried three times: more is printed, more can be lost.
-    project.use_agent("behaviours", "swallow")
-    for number in range(CASES):
-        project.add_real_case(f"trial-{number}", ["auth-rejected-v1", "oom-killed-v1", "deadline-no-answer-v1"])
-    luck = random.Random(37)
-    printed = Counter[str]()
-    for kill in range(KILLS):
-        printed += _killed_run(project, parallel, kill, luck)
-        assert not _left_behind(project.root), f"kill {kill}"
-    rows = Counter(f"cases/{row.case_id}/case.toml::{row.key.scenario}::check" for row in project.rows())
-    lost = printed - rows
-    assert not lost
-    assert printed.total() >= KILLS
-
-
-@pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["serial", "xdist"])
-def test_sigterm_prints_the_summary_and_ends_every_agent(
-    pytester: pytest.Pytester, parallel: tuple[str, ...]
-) -> None:
-    project = RealProject(pytester)
-    for number in range(CASES):
-        project.add_real_case(f"trial-{number}", ["deadline-no-answer-v1"])
+    for case in range(2):
+        project.add_real_case(f"trial-{case}", ["deadline-no-answer-v1"])
     output = project.root / "output"
     with _started(project, parallel, output) as process:
-        while process.poll() is None and not _printed(output):
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
+        while process.poll() is None and not _agents(project.root):
+            time.sleep(0.01)
+        process.send_signal(number)
         status = process.wait()
-    assert status == pytest.ExitCode.INTERRUPTED
-    assert "UNPROVEN (" in output.read_text()
+    if number == signal.SIGTERM:
+        assert status == pytest.ExitCode.INTERRUPTED
+        assert "UNPROVEN (" in output.read_text()
     assert not _left_behind(project.root)
-
-
-def _killed_run(project: RealProject, parallel: tuple[str, ...], kill: int, luck: random.Random) -> Counter[str]:
-    """Kill pytest after some printed results and a moment more; return what it printed."""
-    output = project.root / f"output-{kill}"
-    wanted, moment = luck.randint(0, 5), luck.uniform(0, 1.5)
-    with _started(project, parallel, output) as process:
-        while process.poll() is None and len(_printed(output)) < wanted:
-            time.sleep(0.05)
-        time.sleep(moment)
-    return Counter(_printed(output))
 
 
 @contextmanager
 def _started(project: RealProject, parallel: tuple[str, ...], output: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Start a gate run whose output goes to a file; kill it at the end."""
     with output.open("wb") as file:
-        # Unbuffered: what is printed is in the file even after a kill.
         process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "pytest", *WITHOUT_OTHERS, "--regcase", "-v", *parallel],
+            [sys.executable, "-m", "pytest", *WITHOUT_OTHERS, "--regcase", *parallel],
             cwd=project.root,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -96,9 +81,8 @@ def _started(project: RealProject, parallel: tuple[str, ...], output: Path) -> I
         process.wait()
 
 
-def _printed(output: Path) -> list[str]:
-    text = output.read_text(errors="replace")
-    return [each[0] for each in PRINTED.findall(text)] + [each[1] for each in PRINTED_BY_XDIST.findall(text)]
+def _agents(root: Path) -> list[int]:
+    return [pid for pid, command in _processes_of(root).items() if "pytest_regcase.demo.agent" in command]
 
 
 def _left_behind(root: Path) -> dict[int, str]:

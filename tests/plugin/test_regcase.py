@@ -139,44 +139,6 @@ def test_collect_only_shows_ids_that_can_be_pasted(project: GateProject) -> None
     result.stdout.fnmatch_lines(["*2 of 3 planned not run*", "UNPROVEN*"])
 
 
-@pytest.mark.parametrize(
-    "args",
-    [("-k", "control"), ("--deselect", "cases/trial-37/case.toml::stall-v1"), ("--ignore", "cases/trial-37")],
-    ids=" ".join,
-)
-def test_what_is_left_out_makes_the_run_unproven(project: GateProject, args: tuple[str, ...]) -> None:
-    project.add_case("trial-36")
-    project.add_case("trial-37")
-    result = project.run(*args)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([f"regcase: options in force that change what runs: {args[0]}", "UNPROVEN*"])
-    parallel = project.run(*args, "-n", "2")
-    assert parallel.ret == pytest.ExitCode.TESTS_FAILED
-
-
-def test_last_failed_runs_the_failed_item_and_is_unproven(project: GateProject) -> None:
-    project.add_case("trial-37")
-    project.script({"trial-37::stall-v1": ["not-recovered"] * 3})
-    project.run()
-    result = project.run("--lf", "-v")
-    result.stdout.fnmatch_lines(["cases/trial-37/case.toml::stall-v1::check PASSED*", "UNPROVEN*"])
-    result.stdout.no_fnmatch_line("*::control::check*")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-
-
-@pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["serial", "xdist"])
-def test_stopping_at_the_first_failure_leaves_the_rest_not_run(
-    project: GateProject, parallel: tuple[str, ...]
-) -> None:
-    for number in range(4):
-        project.add_case(f"trial-{number}")
-    project.script({"trial-0::control": ["did-not-finish"] * 4})
-    result = project.run("-x", *parallel)
-    assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
-    result.stdout.fnmatch_lines(["*= regcase =*", "*planned not run*"])
-    assert len(project.rows()) < 12
-
-
 def test_paths_that_are_given_choose_the_planned_cases(project: GateProject) -> None:
     project.add_case("trial-37")
     project.add_case("trial-38")

@@ -32,7 +32,7 @@ def test_at_most_n_new_runs_a_case_counted_over_sessions(project: GateProject) -
     first.stdout.fnmatch_lines(
         [
             "regcase: profile nightly; 1 case, 1 check, 3 live runs",
-            "regcase: 3 live runs, at most 30 min one after another",
+            "regcase: 3 live runs, at most 30 min one after another (by the agent's cap)",
             "cases/trial-37/case.toml::live::run-001 PASSED*",
             "cases/trial-37/case.toml::live::run-003 PASSED*",
         ]
@@ -149,3 +149,33 @@ def test_another_number_is_a_usage_error(project: GateProject, value: str) -> No
     result = project.run(NIGHTLY, f"--regcase-live={value}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*--regcase-live: invalid number of attempts value: '{value}'*"])
+
+
+def test_without_a_supplier_none_is_planned_and_that_is_said_first(project: GateProject) -> None:
+    pyproject = project.root / "pyproject.toml"
+    pyproject.write_text(pyproject.read_text().partition("[tool.regcase.upstream]")[0])
+    project.add_case("trial-37", [])
+    project.add_case("trial-38", [])
+    project.claim_fix("trial-37")
+    result = project.run(NIGHTLY, "--regcase-live=3")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "regcase: profile nightly; 2 cases, 2 checks",
+            "regcase: no live run can be made, so none is planned: [[]tool.regcase.upstream] is not configured;*",
+            "collected 2 items",
+            "*UNPROVEN  trial-37: live runs were asked for and cannot be made:*",
+            "UNPROVEN (*",
+        ]
+    )
+    assert _live(project) == []
+    assert project.run(NIGHTLY).ret == pytest.ExitCode.OK
+
+
+def test_the_time_is_that_of_the_runs_before(project: GateProject) -> None:
+    project.add_case("trial-37", [])
+    project.claim_fix("trial-37")
+    (project.root / "script.json").write_text(json.dumps({"seconds": 90}))
+    project.run(NIGHTLY, "--regcase-live=2")
+    result = project.run(NIGHTLY, "--regcase-live=4", "--collect-only")
+    result.stdout.fnmatch_lines(["regcase: 4 live runs, about 6 min one after another (as long as before)"])

@@ -2,8 +2,10 @@
 
 import json
 
+import jsonschema
 import pytest
 
+from pytest_regcase.reporters.json_schemas import document_schema
 from tests.plugin.gate_project import GateProject
 
 
@@ -11,11 +13,13 @@ from tests.plugin.gate_project import GateProject
 def test_it_holds_the_decision_and_every_attempt(project: GateProject, parallel: tuple[str, ...]) -> None:
     project.add_case("trial-37")
     project.script({"trial-37::stall-v1": ["not-recovered"] * 3})
-    project.run("--regcase-report=out/decision.json", *parallel)
+    project.run("--regcase-report=out/decision.json", "--regcase-report=out/comment.md", *parallel)
     document = json.loads((project.root / "out" / "decision.json").read_text())
     assert document["gate"]["decision"] == "fail"
     assert len(document["attempts"]) == 5
-    assert [each.name for each in (project.root / "out").iterdir()] == ["decision.json"]
+    jsonschema.Draft202012Validator(document_schema("report")).validate(document)
+    assert (project.root / "out" / "comment.md").read_text().startswith("## regcase: FAIL\n")
+    assert sorted(each.name for each in (project.root / "out").iterdir()) == ["comment.md", "decision.json"]
 
 
 def test_equal_facts_give_equal_decisions_serially_and_under_xdist(project: GateProject) -> None:

@@ -161,6 +161,8 @@ def test_a_bounded_claim_says_so_and_a_closed_case_says_nothing() -> None:
     assert section(bounded, "Next")[1:] == ["  - trial-37: the rerun rule is met:", "      regcase close trial-37"]
     closed = a_case(fix=(a_fix(),), closed=[{"at": a_fix().at, "by": "x", "revision": "r", "numbers": {}}])
     assert "Claimed fixes" not in of(case_inputs(closed, live=live(*clean)))
+    retired = a_case(fix=(a_fix(),), retired=[{"at": a_fix().at, "by": "x", "why": "gone"}])
+    assert "Claimed fixes" not in of(case_inputs(), case_inputs(retired, checks=(), live=live(*clean)))
 
 
 def claims_of(case: Any, rows: Any = (), **settings: Any) -> str:

@@ -526,3 +526,49 @@ def test_a_plan_allows_failures_to_a_fix_and_not_to_each_revision(elsewhere: int
     rows = live(*verdicts, *clean(54 - here))
     case = case_inputs(CLAIMED, claims=ClaimSettings(plan="allow-one"), live=rows, recurred_set_aside=elsewhere)
     assert ("recurred" in codes(decide(gate_inputs(case, profile="nightly")), red=True)) is red
+
+
+class TestFunctions:
+    """Test functions that run a case beside its own agent, or several of them."""
+
+    BROKEN = (control("finished"), simulation("not-recovered", "not-recovered", "not-recovered"))
+
+    def test_each_has_a_result_of_its_own_behind_the_one_of_the_agent(self) -> None:
+        cases = [case_inputs(a_case("b"), agent=name) for name in ("t.py::z", None, "t.py::a")]
+        decision = decide(gate_inputs(*cases, case_inputs(a_case("a"), agent="t.py::b")))
+        assert [(each.case_id, each.agent) for each in decision.cases] == [
+            ("a", "t.py::b"),
+            ("b", None),
+            ("b", "t.py::a"),
+            ("b", "t.py::z"),
+        ]
+
+    def test_its_reasons_name_it_and_those_of_the_agent_do_not(self) -> None:
+        decision = decide(
+            gate_inputs(case_inputs(checks=self.BROKEN), case_inputs(agent="t.py::a", checks=self.BROKEN))
+        )
+        own, of_function = (each.text for each in decision.reasons)
+        assert of_function == f"t.py::a: {own}"
+
+    def test_a_case_counts_once_against_the_cap_of_quarantine(self) -> None:
+        quarantined = a_case("q", quarantine=a_quarantine())
+        cases = [case_inputs(quarantined, agent=name) for name in (None, "t.py::a", "t.py::b", "t.py::c")]
+        others = [case_inputs(a_case(f"c{number:02d}")) for number in range(20)]
+        decision = decide(gate_inputs(*cases, *others, max_quarantined=1, profile="nightly"))
+        assert "too-many-quarantined" not in codes(decision)
+        second = case_inputs(a_case("r", quarantine=a_quarantine()))
+        decision = decide(gate_inputs(*cases, second, *others, max_quarantined=1, profile="nightly"))
+        (red,) = [each for each in decision.reasons if each.code == "too-many-quarantined"]
+        assert red.text == "2 of 22 cases are quarantined; at most 1 may be"
+
+    def test_what_is_left_out_of_the_agent_is_not_left_out_of_the_function(self) -> None:
+        case = a_case("q", quarantine=a_quarantine())
+        left_out = case_inputs(case, checks=(), costs_model_calls=True)
+        decision = decide(gate_inputs(left_out, case_inputs(a_case("a"))))
+        assert decision.decision == "pass"
+        decision = decide(gate_inputs(left_out, case_inputs(case, agent="t.py::a")))
+        (reason,) = [each for each in decision.reasons if each.code == "all-quarantined"]
+        assert "left out for its model calls" in reason.text
+        function_alone = decide(gate_inputs(case_inputs(case, agent="t.py::a")))
+        (reason,) = [each for each in function_alone.reasons if each.code == "all-quarantined"]
+        assert reason.text == "every case is quarantined, so nothing gates"

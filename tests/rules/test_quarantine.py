@@ -95,6 +95,8 @@ def test_a_budget_or_risk_that_is_none_is_named(budget: str, risk: str, named: s
     with pytest.raises(UsageRefused, match=f"^Couldn't use {named}:"):
         quarantine_min_k(20, budget, risk)
     with pytest.raises(UsageRefused, match=f"^Couldn't use {named}:"):
+        propose(attempts("."), budget=budget, risk=risk)
+    with pytest.raises(UsageRefused, match=f"^Couldn't use {named}:"):
         probation(budget, risk)
 
 
@@ -201,7 +203,7 @@ def test_an_empty_history_is_no_evidence() -> None:
 
 def test_sessions_are_counted_and_regressions_left_out_of_them() -> None:
     flaky = attempts("F" + "." * 10 + "F" + "." * 10)
-    two = tuple(each.model_copy(update={"session_id": f"s{n % 2}"}) for n, each in enumerate(flaky))
+    two = tuple(each._replace(session_id=f"s{n % 2}") for n, each in enumerate(flaky))
     assert proposed(two).sessions == 2
     assert proposed(flaky, attempts("F?", "bad")).sessions == 22
     assert proposed(attempts("F?", "bad"), flaky, attempts("F", "worse")).digests == "d"

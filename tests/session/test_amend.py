@@ -7,7 +7,7 @@ import pytest
 from pytest_regcase.case_files import load_case
 from pytest_regcase.errors import FileError, RegcaseError, SealError, UsageRefused
 from pytest_regcase.session.amend import Amended, amend_case
-from tests.session.case_life import ID, LifeProject, make_life_project
+from tests.session.case_life import CASE, ID, LifeProject, make_life_project
 
 
 def git(root: Path, *words: str) -> None:
@@ -220,3 +220,19 @@ def test_words_that_name_one_key_do_not_hide_another(committed: LifeProject) -> 
     edit(committed, "stopped responding at step 6", "crashed")
     made = amend(committed, what="failing_step was read off the wrong line").amendments
     assert [each.what.split(" ")[0] for each in made] == ["failing_step", "observation.symptom"]
+
+
+def test_a_stop_budget_beyond_the_deadline_of_its_agent_is_refused_at_once(life: LifeProject) -> None:
+    """At the next session the case would be invalid: an agent that is ended before shows nothing."""
+    before = life.path.read_bytes()
+    with pytest.raises(UsageRefused, match=r"stop_within_seconds is 90, but .* ended 90 s after.*\nNothing was"):
+        amend(life, "expected_recovery.stop_within_seconds=90")
+    assert life.path.read_bytes() == before
+    with life.ledger() as ledger:
+        assert ledger.transitions(ID) == []
+    assert amend(life, "expected_recovery.stop_within_seconds=89").counts_anew
+
+
+def test_another_key_is_no_reason_to_look_at_the_deadline(tmp_path: Path) -> None:
+    text = CASE.replace("max_retries = 3", "max_retries = 3\nstop_within_seconds = 500")
+    assert amend(make_life_project(tmp_path, text), "expected_recovery.max_retries=5").amendments

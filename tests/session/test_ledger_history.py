@@ -1,11 +1,14 @@
 """Folding old checks changes nothing that a rule sees, whatever comes late."""
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from pytest_regcase.ledger.columns import attempt_columns
@@ -15,6 +18,7 @@ from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord, Digests
 from pytest_regcase.records.words import AttemptVerdict
 from pytest_regcase.rules.flake import condensed, first_attempts
+from pytest_regcase.session import ledger_history
 from pytest_regcase.session.ledger_history import Histories, check_histories, settled_before
 from tests.rules.attempt_samples import SIMULATION, an_attempt
 
@@ -139,3 +143,58 @@ def test_no_session_is_cut_in_two(ledger: Ledger) -> None:
     assert settled_before(rows, NOW + timedelta(hours=10)) == NOW + timedelta(hours=1)
     assert settled_before(rows, NOW + timedelta(hours=60)) == NOW + timedelta(hours=60)
     assert settled_before([], NOW) == NOW
+
+
+VERDICTS: Sequence[Sequence[AttemptVerdict]] = (
+    ("recovered",),
+    ("recovered",),
+    ("not-recovered", "recovered", "recovered"),
+    ("not-recovered", "not-recovered", "recovered"),
+    ("inconclusive", "recovered"),
+    ("inconclusive", "inconclusive"),
+)
+SESSIONS = st.lists(
+    st.tuples(
+        st.sampled_from(VERDICTS), st.sampled_from(["finished"] * 3 + ["did-not-finish"]), st.sampled_from("aab")
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(SESSIONS, st.lists(st.integers(0, 30), max_size=4))
+def test_folded_at_any_times_it_says_what_the_rows_say(
+    sessions: list[tuple[Sequence[AttemptVerdict], AttemptVerdict, str]], looks: list[int]
+) -> None:
+    """The same histories, hence the same decision: the gate learns of first attempts from nothing else."""
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(ledger_history, "FOLD_AT_ROWS", 1)
+        with Ledger.open(f"sqlite:///{folder}/ledger") as ledger:
+            done = 0
+            for end in (*sorted(each for each in looks if each < len(sessions)), len(sessions)):
+                append_as(ledger, sessions[done:end], first=done)
+                done = end
+                assert histories(ledger, NOW + timedelta(hours=12 * end + 24)) == plain(ledger)
+            assert histories(ledger) == plain(ledger)
+            assert checks(ledger, "trial-37", "default").rows == []
+            assert histories(ledger) == plain(ledger)
+
+
+def append_as(
+    ledger: Ledger, sessions: list[tuple[Sequence[AttemptVerdict], AttemptVerdict, str]], first: int
+) -> None:
+    """Append sessions twelve hours apart, all in one transaction."""
+
+    def store(connection: Connection) -> None:
+        for number, (verdicts, control, agent) in enumerate(sessions, first):
+            same: dict[str, Any] = {
+                "session_id": f"s{number:03d}",
+                "started_at": NOW + timedelta(hours=12 * number),
+                "digests": Digests(case="c", simulation="s", agent=agent),
+            }
+            made = [an_attempt(verdict, try_number=place, **same) for place, verdict in enumerate(verdicts)]
+            for record in (an_attempt(control, "control", **same), *made):
+                assert ledger.insert(connection, record, attempt_columns(record))
+
+    ledger.database.write("store", store)

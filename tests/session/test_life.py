@@ -42,6 +42,18 @@ def test_a_retired_case_can_come_back(life: LifeProject) -> None:
     assert reopen_case(life.project, life.path, why="task is back", by="omar").state == "regressed"
 
 
+def test_a_fix_of_a_retired_case_says_why_it_comes_back(life: LifeProject) -> None:
+    retire_case(life.project, life.path, why="task gone", by="omar", at=AT)
+    before = life.path.read_bytes()
+    with pytest.raises(UsageRefused, match=r"it is retired \(omar on 2026-05-10: task gone\).*\n.*--note"):
+        claim(life, AT + SECOND)
+    assert life.path.read_bytes() == before
+    done = claim_fix(life.project, life.path, revision="r", by="mina", at=AT + SECOND, note="the task is back")
+    assert (
+        "it was retired (omar on 2026-05-10: task gone); from here on it is run and judged again" in done.notices
+    )
+
+
 def test_what_would_say_nothing_new_is_refused_and_says_who_said_it(life: LifeProject) -> None:
     project, path = life.project, life.path
     with pytest.raises(UsageRefused, match="it is open, and was never closed"):

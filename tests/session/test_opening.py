@@ -46,7 +46,7 @@ def test_a_session_plans_every_scenario_and_writes_nothing(tmp_path: Path) -> No
     project = _project(tmp_path)
     write_case(tmp_path, "case-1", ["stall-v1"])
     opened = _open(project)
-    keys = [str(key) for key in opening.session_row(opened).planned]
+    keys = [str(key) for key in opening.session_row(project, opened).planned]
     assert keys == ["case-1::control::check", "case-1::stall-v1::check"]
     assert opened.snapshot.ledger_is_new
     assert set(opened.snapshot.agent_digests) == {"default"}

@@ -179,7 +179,7 @@ def test_nothing_live_is_run_for_a_case_that_is_not_verifying(
 def test_nothing_live_is_run_on_another_ledger_than_the_fix_was_claimed_on(
     tmp_path: Path, simulations: dict[str, LoadedSimulation]
 ) -> None:
-    other = snapshot_of(9).model_copy(update={"ledger_id": "another"})
+    other = snapshot_of(9).model_copy(update={"fix_not_at_hand": ("a-case",)})
     plans = plan_case(project_of(tmp_path), claimed(tmp_path), simulations, other)
     assert [plan.kind for plan in plans] == ["control", "simulation", "simulation"]
 

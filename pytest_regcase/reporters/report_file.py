@@ -1,4 +1,4 @@
-"""Writes the decision to the file that ``--regcase-report`` names, in the format of its suffix."""
+"""Writes the decision to a file that somebody named, in the format of its suffix."""
 
 import os
 from collections.abc import Sequence
@@ -15,8 +15,10 @@ from pytest_regcase.reporters.protocol import Reporter
 class ReportFile:
     """A file that the decision will be written to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, option: str = "--regcase-report") -> None:
         """Find the reporter now: after the run would be too late to say that there is none.
+
+        `option` is where the path was given, for messages.
 
         Raises:
             UsageRefused: no reporter has that suffix, or the path is a folder.
@@ -24,11 +26,11 @@ class ReportFile:
         known = {each.suffix: each for each in map(_reporter, registry.names("reporters"))}
         if path.suffix not in known:
             raise UsageRefused(
-                f"Couldn't choose a format for --regcase-report={path.name}: no reporter has the suffix"
+                f"Couldn't choose a format for {option}={path.name}: no reporter has the suffix"
                 f" {path.suffix!r}.\nKnown: {', '.join(sorted(known)) or 'none'}."
             )
         if path.is_dir():
-            raise UsageRefused(f"Couldn't use --regcase-report={path}: it is a folder.\nName a file.")
+            raise UsageRefused(f"Couldn't use {option}={path}: it is a folder.\nName a file.")
         self.path = path
         self._reporter = known[path.suffix]
 

@@ -1,0 +1,45 @@
+"""When each check of a case was last attempted as it is now, whatever the agent's revision was."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pytest_regcase.case_files import LoadedCase, LoadedSimulation
+from pytest_regcase.config import Project
+from pytest_regcase.records.attempt import AttemptKey
+from pytest_regcase.records.session import SessionSnapshot
+from pytest_regcase.session.plan import plan_case
+from pytest_regcase.session.unfinished import attempt_digests
+
+if TYPE_CHECKING:  # a process that only plans must not load SQLAlchemy
+    from pytest_regcase.ledger.store import Ledger
+
+
+def last_attempts(
+    project: Project,
+    loaded: LoadedCase,
+    simulations: Mapping[str, LoadedSimulation],
+    snapshot: SessionSnapshot,
+    ledger: "Ledger",
+) -> dict[AttemptKey, datetime | None]:
+    """Return by check when it was last attempted on the case and the simulation as they are; None: never.
+
+    Raises:
+        RegcaseError: the case cannot be planned.
+        LedgerError: the ledger cannot be read.
+    """
+    from pytest_regcase.ledger.timing import last_attempt
+
+    found: dict[AttemptKey, datetime | None] = {}
+    for plan in plan_case(project, loaded, simulations, snapshot):
+        if plan.kind == "live":
+            continue
+        digests = attempt_digests(project, loaded, simulations.get(plan.key.scenario), plan, snapshot)
+        found[plan.key] = last_attempt(
+            ledger,
+            case_id=loaded.id,
+            scenario=plan.key.scenario,
+            case_digest=digests.case,
+            simulation_digest=digests.simulation,
+        )
+    return found

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_regcase.records.trial import Trial
     from pytest_regcase.rules.binomial import upper_bound
     from pytest_regcase.rules.rerun import clean_reruns
+    from pytest_regcase.session.function_fixture import RegcaseFixture
     from pytest_regcase.supplier.in_process import Injection, inject
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "GateDecision",
     "Injection",
     "RegcaseError",
+    "RegcaseFixture",
     "RegressionCase",
     "Simulation",
     "Trial",
@@ -39,6 +41,7 @@ _HOMES = {
     "GateDecision": "records.decision",
     "Injection": "supplier.in_process",
     "RegcaseError": "errors",
+    "RegcaseFixture": "session.function_fixture",
     "RegressionCase": "records.case",
     "Simulation": "records.simulation",
     "Trial": "records.trial",

@@ -315,7 +315,8 @@ def _bounded(lines: Sequence[TranscriptLine]) -> tuple[list[TranscriptLine], lis
 
 
 def _rendered(line: TranscriptLine) -> bytes:
-    return canonical_json(line.to_sparse()) + b"\n"
+    # A replayed answer is no answer of the supplier's any more.
+    return canonical_json({key: value for key, value in line.to_sparse().items() if key != "response_id"}) + b"\n"
 
 
 def _is_output(line: TranscriptLine) -> bool:

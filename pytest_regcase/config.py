@@ -255,7 +255,7 @@ def read_config(toml: TomlFile) -> RegcaseConfig:
     problems = [
         toml.problem(("tool", "regcase", "agents", name, *key), says)
         for name, agent in config.agents.items()
-        for key, says in _agent_problems(name, agent)
+        for key, says in agent_problems(name, agent)
     ]
     rates = {
         ("max_failure_rate",): config.max_failure_rate,
@@ -318,7 +318,8 @@ _PLACEHOLDER = re.compile(r"\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{(?P<name>[A-Za-z_][A-Z
 _FILLED = ("command", "env", "output", "submission", "answer", "status", "transcript", "log", "wrapper", "cleanup")
 
 
-def _agent_problems(name: str, agent: AgentConfig) -> Iterator[tuple[Key, str]]:
+def agent_problems(name: str, agent: AgentConfig) -> Iterator[tuple[Key, str]]:
+    """Yield what is wrong with an agent's entry as a whole, each with the key in it."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         yield (), f'the agent name "{name}"; allowed: lower-case letters, digits and hyphens'
     if (agent.command is None) == (agent.python is None):

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from pytest_regcase.errors import ExtensionError, UnknownName
+from pytest_regcase.errors import ExtensionError, UnknownName, did_you_mean
 
 Group = Literal["importers", "faults", "wires", "reporters"]
 
@@ -44,7 +44,7 @@ def load(group: Group, name: str) -> Any:
     if name not in known:
         raise UnknownName(
             f"Couldn't find the {group[:-1]} {name!r}: nothing installed provides it.\n"
-            f"Known: {', '.join(known) or 'none'}."
+            f"{did_you_mean(name, known)}Known: {', '.join(known) or 'none'}."
         )
     try:
         return known[name].load()

@@ -92,13 +92,15 @@ class Recorder:
         model: object = None,
         offered_tools: Sequence[object] = (),
         error: object = None,
+        response_id: object = None,
     ) -> int:
         """Record one message of the conversation; return the step that it belongs to.
 
         A complete reply of the model (`role` assistant, no `error`) opens the next step; all else belongs to
         the step before it, 0 before the first reply. `step` overrides the count, for a conversation that is
         recorded after it happened. Calls of tools have id, name and arguments (JSON text, or a mapping), or the
-        shape that OpenAI's chat completions give them. What is no text is stored as text.
+        shape that OpenAI's chat completions give them. What is no text is stored as text. `response_id` is the
+        supplier's own id of a reply: `regcase count` takes a trial for a draw of its own only where each reply has one.
 
         Raises:
             UsageRefused: a role that no conversation has.
@@ -126,6 +128,7 @@ class Recorder:
                 model=text_of(model),
                 offered_tools=[tool_name(each) for each in offered_tools or ()],
                 error=failure_of(error),
+                response_id=text_of(response_id),
                 at=_now(),
             )
             if is_reply:

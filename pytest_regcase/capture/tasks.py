@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from pytest_regcase.capture.task_steps import TaskStep, step_problems
 from pytest_regcase.capture.trial_config import why_no_task_id
-from pytest_regcase.errors import FileError, UnknownName, UsageRefused
+from pytest_regcase.errors import FileError, UnknownName, UsageRefused, did_you_mean
 from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.canonical import canonical_json
 from pytest_regcase.toml_lines import Key, at_line, complaint, read_bounded, read_toml, validate
@@ -97,7 +97,7 @@ class Tasks:
         if task_id not in self.tasks:
             raise UnknownName(
                 f"Couldn't find the task {task_id!r}: {self.path} has none of this id.\n"
-                f"It has {', '.join(self.tasks) or 'no task at all'}."
+                f"{did_you_mean(task_id, self.tasks)}It has {', '.join(self.tasks) or 'no task at all'}."
             )
         return self.tasks[task_id]
 

@@ -9,6 +9,7 @@ from pytest_regcase.case_files.loading import LoadedCase, check_case, duplicate_
 from pytest_regcase.case_files.new_case import new_case_text, write_new_case
 from pytest_regcase.case_files.places_on_disk import (
     CASE_FILE,
+    RealPlaces,
     find_case,
     find_case_files,
     inside,
@@ -31,6 +32,7 @@ __all__ = [
     "CASE_FILE",
     "LoadedCase",
     "LoadedSimulation",
+    "RealPlaces",
     "SchemaName",
     "Sealed",
     "append_record",

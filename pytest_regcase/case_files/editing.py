@@ -12,7 +12,7 @@ from pytest_regcase.case_files.loading import LoadedCase, check_case
 from pytest_regcase.case_files.places_on_disk import CASE_FILE, alone, replace_file
 from pytest_regcase.case_files.rendering import inline_text, record_text
 from pytest_regcase.case_files.seal import APPENDED, ended, newline_of, observation_digest, reseal_text, seal_text
-from pytest_regcase.errors import FileError, UnknownName, UsageRefused
+from pytest_regcase.errors import FileError, UnknownName, UsageRefused, did_you_mean
 from pytest_regcase.records.base import Record
 from pytest_regcase.records.case import Amendment, RegressionCase, Withdrawal
 from pytest_regcase.toml_lines import TOML_LIMIT_BYTES, parse_toml, read_bounded, read_toml, shown, validate
@@ -119,6 +119,7 @@ def withdraw_evidence(path: Path, evidence_id: str, withdrawal: Withdrawal) -> L
     if at is None:
         raise UnknownName(
             f"Couldn't withdraw {evidence_id!r}: {shown(path)} has no evidence of that id.\n"
+            f"{did_you_mean(evidence_id, [each.id for each in found])}"
             f"It has: {', '.join(each.id for each in found) or 'none'}."
         )
     before = found[at].withdrawn

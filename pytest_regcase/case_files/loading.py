@@ -76,8 +76,23 @@ class LoadedCase:
         expected in that scenario. A further hypothesis, the handover, evidence, fixes, amendments and quarantine
         change nothing; neither does the name of a file.
         """
+        of = hypothesis if kind == "simulation" else None
+        known = self._scenario_digests.get(of)
+        if known is None:
+            known = self._scenario_digests[of] = self._scenario_digest(of)
+        return known
+
+    def file_digests(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the digests of the task and of the replies, by what their files hold."""
+        return self._task_digests, self._reply_digests
+
+    @cached_property
+    def _scenario_digests(self) -> dict[HypothesisClass | None, str]:
+        return {}
+
+    def _scenario_digest(self, hypothesis: HypothesisClass | None) -> str:
         case = self.case
-        expected = case.expected_recovery.under(hypothesis if kind == "simulation" else None)
+        expected = case.expected_recovery.under(hypothesis)
         return digest_of(
             {
                 "id": self.id,
@@ -332,4 +347,4 @@ def _read_all(loaded: LoadedCase) -> None:
     loaded.transcript()
     loaded.reply_lines()
     loaded.after_fault_lines()
-    loaded.digest_for(None, "control")
+    loaded.file_digests()

@@ -12,11 +12,41 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from pytest_regcase.errors import FileError, RegcaseError, UnknownName, WriteError
+from pytest_regcase.errors import FileError, RegcaseError, UnknownName, WriteError, did_you_mean
 from pytest_regcase.toml_lines import TOML_LIMIT_BYTES, at_line, read_bounded, shown
 
 CASE_FILE = "case.toml"
 _SHOWN_NAME = 60
+
+
+class RealPlaces:
+    """Follows the links of many paths below the same folders, looking at each folder once.
+
+    `Path.resolve` looks at every folder of a path each time. A link that changes afterwards is not seen.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._paths: dict[str, Path] = {}
+
+    def of(self, path: Path) -> Path:
+        """Return the path without links and ``..``, as `Path.resolve` does."""
+        name = os.fspath(path)
+        found = self._paths.get(name)
+        if found is None:
+            found = self._paths[name] = Path(self._of(os.path.join(os.getcwd(), name)))
+        return found
+
+    def _of(self, path: str) -> str:
+        known = self._known.get(path)
+        if known is None:
+            folder, name = os.path.split(path)
+            if name in ("", ".", "..") or os.path.islink(path):
+                known = os.path.realpath(path)
+            else:
+                known = os.path.join(self._of(folder), name)
+            self._known[path] = known
+        return known
 
 
 def find_case_files(folders: Iterable[Path]) -> list[Path]:
@@ -29,6 +59,7 @@ def find_case_files(folders: Iterable[Path]) -> list[Path]:
         FileError: a folder of cases cannot be listed.
     """
     found: dict[Path, Path] = {}
+    places = RealPlaces()
     for folder in folders:
         try:
             inner = [each for each in folder.iterdir() if not each.name.startswith(".") and _may_be_folder(each)]
@@ -38,7 +69,7 @@ def find_case_files(folders: Iterable[Path]) -> list[Path]:
             raise FileError([at_line(folder, None, f"cannot be listed: {error.strerror or error}")]) from error
         for path in (each / CASE_FILE for each in (folder, *inner)):
             if not path.parent.name.startswith(".") and _may_be_file(path):
-                found.setdefault(path.resolve(), path)
+                found.setdefault(places.of(path), path)
     return sorted(found.values())
 
 
@@ -82,7 +113,7 @@ def find_case(folders: Sequence[Path], name: str) -> Path:
         )
     raise UnknownName(
         f"Couldn't find the case {called}: it is no case file, no folder with one, and no id.\n"
-        f"Known: {', '.join(sorted(known)) or 'none'}."
+        f"{did_you_mean(name, known)}Known: {', '.join(sorted(known)) or 'none'}."
     )
 
 
@@ -99,14 +130,24 @@ def inside(folder: Path, name: str) -> Path:
         raise ValueError("leaves the case's folder; allowed: a path below it")
     path = folder / parts
     try:
-        resolved = path.resolve()
+        # Without a link on the way it cannot lead out.
+        leads_out = _has_link(folder, parts) and not path.resolve().is_relative_to(folder.resolve())
         path.exists()  # raises where the name is too long, or a folder on the way may not be entered
     except (OSError, RuntimeError) as error:
         says = error.strerror if isinstance(error, OSError) else None
         raise ValueError(f"cannot be followed: {says or error}") from error
-    if not resolved.is_relative_to(folder.resolve()):
+    if leads_out:
         raise ValueError("leaves the case's folder through a symbolic link")
     return path
+
+
+def _has_link(folder: Path, name: PurePosixPath) -> bool:
+    place = os.fspath(folder)
+    for part in name.parts:
+        place = os.path.join(place, part)
+        if os.path.islink(place):
+            return True
+    return False
 
 
 def pending_folder(folder: Path) -> Path:

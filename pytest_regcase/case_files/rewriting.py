@@ -108,6 +108,36 @@ def add_redactions(text: str, counts: Mapping[str, int]) -> str:
     return _with_table(text, f"[observation.redactions]{newline}{lines}")
 
 
+def table_text(name: str, values: Mapping[str, object], newline: str = "\n") -> str:
+    """Return `values` as the lines of a table ``[name]``."""
+    import tomlkit
+
+    lines = [f"[{name}]", *(f"{key} = {tomlkit.item(value).as_string()}" for key, value in values.items())]
+    return "".join(line + newline for line in lines)
+
+
+def add_table(text: str, name: str, values: Mapping[str, object]) -> str:
+    """Return `text` with the table ``[name]``, which it does not have, before its seal."""
+    return _with_table(text, table_text(name, values, newline_of(text)))
+
+
+def remove_table(text: str, name: str) -> str:
+    """Return `text` without the table ``[name]``; comments that stand above it, and above what follows, stay.
+
+    Raises:
+        UsageRefused: it is written in another form than as a table of its own.
+    """
+    starts = [(key, span.start) for key, span in places_of(text).headers]
+    at = next((index for index, (key, _) in enumerate(starts) if key == (name,)), None)
+    if at is None:
+        raise UsageRefused(
+            f"Couldn't take [{name}] out: it is written in a form that is no table of its own.\n"
+            "Take it out by hand."
+        )
+    end = above_comments(text, starts[at + 1][1]) if at + 1 < len(starts) else len(text)
+    return text[: starts[at][1]] + text[end:]
+
+
 def _with_table(text: str, block: str) -> str:
     """Return `text` with a new table before its seal."""
     newline = newline_of(text)

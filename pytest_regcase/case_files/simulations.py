@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_regcase.case_files.loading import check_version
 from pytest_regcase.config import Project
-from pytest_regcase.errors import FileError, UnknownName
+from pytest_regcase.errors import FileError, UnknownName, did_you_mean
 from pytest_regcase.records.canonical import digest_of
 from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.registry import names
@@ -71,8 +71,10 @@ def find_simulation(project: Project, name: str) -> LoadedSimulation:
     # Reading them all tells two contents of one id apart from two copies.
     known = load_simulations(project) if paths else {}
     if name not in known:
+        ids = sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
         raise UnknownName(
-            f"Couldn't find the simulation {name!r}: no fixture has that id.\n`regcase simulations` lists them."
+            f"Couldn't find the simulation {name!r}: no fixture has that id.\n"
+            f"{did_you_mean(name, ids)}`regcase simulations` lists them."
         )
     return known[name]
 

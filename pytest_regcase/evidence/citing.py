@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from pytest_regcase.errors import ClaimRefused, UnknownName, UsageRefused
+from pytest_regcase.errors import ClaimRefused, UnknownName, UsageRefused, did_you_mean
 from pytest_regcase.records.case import Evidence, RegressionCase
 
 LINES_LIMIT: Final = 200
@@ -68,7 +68,8 @@ def check_hypothesis(case: RegressionCase, hypothesis: str) -> None:
     if hypothesis not in known:
         raise UnknownName(
             f"Couldn't cite for {hypothesis!r}: the case has no hypothesis of that id.\n"
-            f"It has: {', '.join(known) or 'none'}. Add one to the case file as [[hypotheses]] first."
+            f"{did_you_mean(hypothesis, known)}It has: {', '.join(known) or 'none'}."
+            " Add one to the case file as [[hypotheses]] first."
         )
 
 

@@ -1,20 +1,18 @@
-"""Attempts, sessions, decisions and versions as rows of the ledger, and back.
+"""Attempts, sessions, transitions, decisions and versions as rows of the ledger, and back.
 
 Plain values that both databases hold. Knows no connection.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import RowMapping
-
 from pytest_regcase.records.attempt import AttemptKey, AttemptRecord
 from pytest_regcase.records.canonical import canonical_json
 from pytest_regcase.records.decision import GateDecision
-from pytest_regcase.records.session import SessionRow
+from pytest_regcase.records.session import SessionRow, Transition
 from pytest_regcase.records.version import Decided, RestsOn, Version
 
 _LONGEST_TOKEN = 500
@@ -52,7 +50,7 @@ def attempt_columns(record: AttemptRecord) -> dict[str, Any]:
     }
 
 
-def session_of(row: RowMapping) -> SessionRow:
+def session_of(row: Mapping[str, Any]) -> SessionRow:
     """Return the session of a row; one that was read without its planned keys has none."""
     planned = [AttemptKey.model_validate(each) for each in json.loads(row.get("planned", "[]"))]
     at = datetime.fromisoformat
@@ -74,7 +72,13 @@ def session_of(row: RowMapping) -> SessionRow:
     )
 
 
-def decided_of(row: RowMapping) -> Decided:
+def transition_of(row: Mapping[str, Any]) -> Transition:
+    """Return the transition of a row."""
+    values = {key: value for key, value in row.items() if key != "seq"}
+    return Transition.model_validate({**values, "at": datetime.fromisoformat(row["at"])})
+
+
+def decided_of(row: Mapping[str, Any]) -> Decided:
     """Return the decision of a row."""
     return Decided(
         revision=row["revision"],
@@ -86,7 +90,7 @@ def decided_of(row: RowMapping) -> Decided:
     )
 
 
-def version_of(row: RowMapping) -> Version:
+def version_of(row: Mapping[str, Any]) -> Version:
     """Return what a row says was made active."""
     return Version(
         active=row["active"],

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, RowMapping, Table, insert, select, update
 
 from pytest_regcase.errors import UsageRefused
 from pytest_regcase.ledger.columns import attempt_columns, json_of, text_of, time_of
 from pytest_regcase.ledger.export import home_row
 from pytest_regcase.ledger.late import unfold
+from pytest_regcase.ledger.readable import why_not_readable
 from pytest_regcase.ledger.schema import (
     ATTEMPTS,
     DECISIONS,
@@ -134,21 +135,23 @@ class _Merge:
 
     def source(self, line: Mapping[str, Any]) -> None:
         """The higher number stands: what a ledger had once, it has."""
+        _check("source", SOURCES, {"ledger_id": line["ledger_id"], "rows": line["rows"]})
         if line["ledger_id"] == self._ledger.ledger_id:
             return
         query = select(SOURCES.c.rows).where(SOURCES.c.ledger_id == line["ledger_id"])
         here = self._connection.execute(query).scalar()
         if here is None:
-            values = {"ledger_id": line["ledger_id"], "rows": int(line["rows"])}
+            values = {"ledger_id": line["ledger_id"], "rows": line["rows"]}
             self._connection.execute(insert(SOURCES), values)
         elif here < line["rows"]:
             changed = update(SOURCES).where(SOURCES.c.ledger_id == line["ledger_id"])
-            self._connection.execute(changed.values(rows=int(line["rows"])))
+            self._connection.execute(changed.values(rows=line["rows"]))
 
     def session(self, line: Mapping[str, Any]) -> None:
         """One that is here too ended if it ended anywhere, and planned what the longer list says."""
         values = {each.name: line.get(each.name) for each in SESSIONS.c}
         query = select(SESSIONS).where(SESSIONS.c.session_id == line["session_id"])
+        _check("session", SESSIONS, values)
         here = self._connection.execute(query).mappings().one_or_none()
         if here is None:
             self._connection.execute(insert(SESSIONS), values)
@@ -164,14 +167,15 @@ class _Merge:
         self._attempts += 1
         try:
             record = AttemptRecord.model_validate_json(line["record"])
-            home = str(line["home"]), int(line["row"])
         except (TypeError, ValueError) as error:
             raise BadLine(f"an attempt line holds no attempt ({str(error).splitlines()[0]})") from error
+        home = line["home"], line["row"]
+        told = {name: line.get(name) for name in ("invalidated_at", "invalidated_why")}
+        _check("attempt", ATTEMPTS, {"home_ledger": home[0], "home_row": home[1], **told})
         values = attempt_columns(record) | {
             # As it was stored there, so that it is the same here and on from here.
             "record": line["record"],
-            "invalidated_at": line.get("invalidated_at"),
-            "invalidated_why": line.get("invalidated_why"),
+            **told,
         }
         if home[0] != self._ledger.ledger_id:
             values |= {"home_ledger": home[0], "home_row": home[1]}
@@ -208,17 +212,21 @@ class _Merge:
         """What is here word for word is the same."""
         values = {each.name: line.get(each.name) for each in TRANSITIONS.c if each.name != "seq"}
         values["kind"] = line["what"]
+        _check("transition", TRANSITIONS, values)
         self._brought.others += insert_new(self._connection, TRANSITIONS, values)
 
     def decision(self, line: Mapping[str, Any]) -> None:
         """What is here word for word is the same."""
-        self._brought.others += insert_new(self._connection, DECISIONS, _decision(line))
+        values = _decision(line)
+        _check("decision", DECISIONS, values)
+        self._brought.others += insert_new(self._connection, DECISIONS, values)
 
     def version(self, line: Mapping[str, Any]) -> None:
         """What is here word for word is the same."""
         values = {each.name: line.get(each.name) for each in VERSIONS.c if each.name != "seq"}
         if isinstance(values["decision"], Mapping):  # as schema 2 told it: the decision itself
             values["decision"] = _decision(values["decision"])["digest"]
+        _check("version", VERSIONS, values)
         self._brought.others += insert_new(self._connection, VERSIONS, values)
 
 
@@ -262,7 +270,7 @@ def _decision(line: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises BadLine where the line's digest is not that of its decision: somebody edited one of the two.
     """
-    made = digest(str(line["decision"]).encode())
+    made = digest(text_of(str(line["decision"])).encode())
     if line.get("digest", made) != made:
         raise BadLine(f"a decision of {line['at']} is not the one whose digest it has: it was edited")
     return {
@@ -273,6 +281,12 @@ def _decision(line: Mapping[str, Any]) -> dict[str, Any]:
         "about": line.get("about", "session"),
         "rests_on": line.get("rests_on"),
     }
+
+
+def _check(kind: str, table: Table, values: Mapping[str, Any]) -> None:
+    why = why_not_readable(table, values)
+    if why is not None:
+        raise BadLine(f"a {kind} line is none of an export ({why})")
 
 
 def _check_schema(line: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ from pytest_regcase.ledger.columns import (
     text_of,
     time_of,
     tokens_of,
+    transition_of,
 )
 from pytest_regcase.ledger.database import RECONNECT_SECONDS, Database
 from pytest_regcase.ledger.engine import is_missing, refuse
@@ -240,12 +241,7 @@ class Ledger:
         """Return what was done to the case, in the order in which it was stored."""
         query = select(TRANSITIONS).where(TRANSITIONS.c.case_id == case_id).order_by(TRANSITIONS.c.seq)
         found = self.database.read(lambda connection: list(connection.execute(query).mappings()))
-        return [
-            Transition.model_validate(
-                {**{key: row[key] for key in row if key != "seq"}, "at": datetime.fromisoformat(row["at"])}
-            )
-            for row in found
-        ]
+        return [transition_of(row) for row in found]
 
     def save_decision(
         self,

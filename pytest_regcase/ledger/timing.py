@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import String, bindparam, func, select
+from sqlalchemy import Connection, String, bindparam, select
 
 from pytest_regcase.ledger.schema import ATTEMPTS
 from pytest_regcase.ledger.store import Ledger
+from pytest_regcase.records.words import AttemptVerdict
 
 A = ATTEMPTS.c
 _SAYS_SOMETHING = A.invalidated_at.is_(None) & (A.verdict != "inconclusive")
@@ -15,16 +16,36 @@ _AT_MOST = 200
 """So many of a case's newest rows are looked at: enough for the times, few enough for a session's start."""
 
 
+class LastTime(NamedTuple):
+    """The last session in which a check was attempted."""
+
+    at: datetime
+    """When the last attempt began that says something."""
+    verdicts: tuple[AttemptVerdict, ...]
+    """Of all tries of that session, in their order."""
+    crashed: bool
+    """One of them was a worker crash."""
+
+
 def last_attempt(
     ledger: Ledger, *, case_id: str, scenario: str, case_digest: str, simulation_digest: str | None
-) -> datetime | None:
-    """Return when that check was last attempted with that content, by whichever agent; None: never.
+) -> LastTime | None:
+    """Return when that check was last attempted with that content, by whichever agent, and what it showed; None:
+    never.
 
     An attempt that proved nothing is none.
     """
     given = {"case_id": case_id, "scenario": scenario, "of_case": case_digest, "of_simulation": simulation_digest}
-    found = ledger.database.read(lambda connection: connection.execute(_LAST, given).scalar())
-    return None if found is None else datetime.fromisoformat(found)
+
+    def work(connection: Connection) -> LastTime | None:
+        last = connection.execute(_LAST, given).first()
+        if last is None:
+            return None
+        tries = connection.execute(_TRIES, {**given, "session_id": last.session_id, "agent": last.agent}).all()
+        crashed = any(each.reason == "worker-crashed" for each in tries)
+        return LastTime(datetime.fromisoformat(last.started_at), tuple(each.verdict for each in tries), crashed)
+
+    return ledger.database.read(work)
 
 
 def mean_seconds(ledger: Ledger, case_id: str, agent: str) -> Mapping[str, float]:
@@ -39,12 +60,27 @@ def mean_seconds(ledger: Ledger, case_id: str, agent: str) -> Mapping[str, float
     return {name: sum(each) / len(each) for name, each in times.items()}
 
 
-_LAST = select(func.max(A.started_at)).where(
+_OF_CHECK = (
     A.case_digest == bindparam("of_case"),
     A.case_id == bindparam("case_id"),
     A.scenario == bindparam("scenario"),
     A.simulation_digest.is_not_distinct_from(bindparam("of_simulation", type_=String())),
-    _SAYS_SOMETHING,
+)
+_LAST = (
+    select(A.session_id, A.agent, A.started_at)
+    .where(*_OF_CHECK, _SAYS_SOMETHING)
+    .order_by(A.started_at.desc(), A.seq.desc())
+    .limit(1)
+)
+_TRIES = (
+    select(A.verdict, A.reason)
+    .where(
+        *_OF_CHECK,
+        A.session_id == bindparam("session_id"),
+        A.agent == bindparam("agent"),
+        A.invalidated_at.is_(None),
+    )
+    .order_by(A["try"])
 )
 _TIMES = (
     select(A.scenario, A.duration_seconds)

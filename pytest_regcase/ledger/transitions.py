@@ -1,10 +1,10 @@
 """What was last done to the quarantine of each case. Imports SQLAlchemy; knows nothing of what follows from it."""
 
-from datetime import datetime
 from typing import Final
 
 from sqlalchemy import select
 
+from pytest_regcase.ledger.columns import transition_of
 from pytest_regcase.ledger.schema import TRANSITIONS
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.session import Transition
@@ -26,9 +26,4 @@ def last_of_quarantine(ledger: Ledger) -> dict[str, Transition]:
         .order_by(TRANSITIONS.c.at, TRANSITIONS.c.seq)
     )
     rows = ledger.database.read(lambda connection: list(connection.execute(query).mappings()))
-    return {
-        row["case_id"]: Transition.model_validate(
-            {**{key: row[key] for key in row if key != "seq"}, "at": datetime.fromisoformat(row["at"])}
-        )
-        for row in rows
-    }
+    return {row["case_id"]: transition_of(row) for row in rows}

@@ -16,7 +16,7 @@ import pytest
 from pytest_regcase.errors import LedgerError
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.pytest_items.collected import never_collected_lines
-from pytest_regcase.pytest_items.function_lists import FunctionsOfSession, PlannedAttempt
+from pytest_regcase.pytest_items.function_lists import FunctionsOfSession, PlannedAttempt, is_part
 from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.pytest_items.hooks import ProjectHooks
 from pytest_regcase.pytest_items.termination import Termination
@@ -101,6 +101,10 @@ class Controller:
         """Note that something could not be collected: nobody knows which marked functions are in it."""
         if report.failed:
             self._interrupted = True
+        assert self._session is not None
+        root = self._session.config.rootpath
+        if report.skipped and self._functions.skipped(root / report.nodeid, self._gate):
+            self._write_planned()
 
     def pytest_collection_finish(self) -> None:
         """Plan the marked functions that this process has collected."""
@@ -117,7 +121,7 @@ class Controller:
 
         A kill of any process can then lose an attempt in flight, never one whose result was seen.
         """
-        if report.passed and report.when in ("setup", "teardown"):
+        if is_part(report) or (report.passed and report.when in ("setup", "teardown")):
             return
         planned = self.planned(report.nodeid)
         if planned is None:
@@ -199,9 +203,10 @@ class Controller:
 
     def _plan_functions(self, process: str) -> None:
         """Add what a process has found to the session's row, so that what is not run of it is not green."""
-        gate = self._gate
-        if not self._functions.read(gate, process):
-            return
+        if self._functions.read(self._gate, process):
+            self._write_planned()
+
+    def _write_planned(self) -> None:
         known = set(self._row.planned)
         self._row = self._row.model_copy(
             update={

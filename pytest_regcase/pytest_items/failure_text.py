@@ -2,7 +2,7 @@
 
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.records.case import Quarantine
-from pytest_regcase.reporters.layout import inert, one_line
+from pytest_regcase.reporters.layout import inert_lines, one_line, printable
 
 
 def attempt_lines(record: AttemptRecord, standing: str) -> list[str]:
@@ -12,7 +12,7 @@ def attempt_lines(record: AttemptRecord, standing: str) -> list[str]:
     broken = record.broken if record.reason is None else ()
     lines += [f"  {each.expectation}: {one_line(each.says)}" for each in broken]
     if record.says is not None and not broken:
-        lines += [f"  {inert(line)}" for line in record.says.splitlines()]
+        lines += [f"  {printable(line)}" for line in inert_lines(record.says)]
     if record.folder is not None:
         lines.append(f"  attempt: {record.folder}")
     return lines

@@ -7,7 +7,7 @@ import json
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from unittest import TestCase
 
@@ -15,7 +15,7 @@ import pytest
 
 from pytest_regcase.pytest_items.attempt_item import InvalidCaseItem
 from pytest_regcase.pytest_items.check_standing import CheckStanding, ShownFailure
-from pytest_regcase.pytest_items.function_lists import leave_list
+from pytest_regcase.pytest_items.function_lists import IS_PART, leave_list
 from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.pytest_items.hooks import ProjectHooks
 from pytest_regcase.pytest_items.marked_functions import (
@@ -27,6 +27,7 @@ from pytest_regcase.pytest_items.marked_functions import (
     why_nothing,
 )
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord
+from pytest_regcase.reporters.layout import inert_lines
 from pytest_regcase.session.function_attempt import RETURNED, FunctionAttempt, FunctionEnd
 from pytest_regcase.session.function_fixture import RegcaseFixture
 
@@ -90,6 +91,22 @@ class _Call:
     attempt: FunctionAttempt | None = None
     record: AttemptRecord | None = None
     raised: BaseException | None = None
+    parts: "_Parts | None" = None
+    """While the function runs."""
+
+
+@dataclass
+class _Parts:
+    """What the parts of a call (`subtests`) showed: pytest reports each by itself, and lets the function go on."""
+
+    failed: list[BaseException] = field(default_factory=list)
+
+    def end(self, ended: FunctionEnd) -> FunctionEnd:
+        """Return how the function ended, which is no better than any part of it."""
+        if not self.failed or ended.how not in ("returned", "raised"):
+            return ended
+        more = f" (and {len(self.failed) - 1} more)" if len(self.failed) > 1 else ""
+        return FunctionEnd("own-check", f"a subtest failed: {_says(self.failed[0])}{more}")
 
 
 _CALL = pytest.StashKey[_Call]()
@@ -165,6 +182,7 @@ class FunctionCalls:
         if call is None or call.attempt is None:
             return (yield)
         call.record = call.raised = None
+        call.parts = parts = _Parts()
         result: Any = None
         ended = RETURNED
         try:
@@ -174,6 +192,9 @@ class FunctionCalls:
         except BaseException as error:
             call.raised = error
             ended = _ended(error, pyfuncitem)
+        finally:
+            call.parts = None
+        ended = parts.end(ended)
         call.record = call.attempt.finish(ended)
         show = call.standing.show_interrupted if ended.how == "interrupted" else call.standing.show
         try:
@@ -189,13 +210,23 @@ class FunctionCalls:
         """Hang the attempt's record on the call report; show what the function raised behind its lines."""
         report = yield
         own = item.stash.get(_CALL, None)
-        if own is None or call.when != "call":
+        if own is None:
+            return report
+        # What an agent prints is not to be obeyed by the CI runner that reads our output.
+        report.sections = [(name, "\n".join(inert_lines(text))) for name, text in report.sections]
+        if call.when != "call":
+            return report
+        if own.parts is not None:
+            setattr(report, IS_PART, True)
+            if call.excinfo is not None and report.failed:
+                own.parts.failed.append(call.excinfo.value)
             return report
         if own.record is not None:
             report.regcase = json.loads(own.record.model_dump_json(by_alias=True))  # type: ignore[attr-defined]
         if own.raised is not None and call.excinfo is not None:
             raised = item.repr_failure(pytest.ExceptionInfo.from_exception(own.raised))
-            report.sections.append(("what the function raised", str(raised)))
+            shown = "\n".join(inert_lines(str(raised)))
+            report.sections.append(("what the function raised", shown))
         own.record = own.raised = None
         return report
 
@@ -252,7 +283,7 @@ class FunctionCalls:
 
 def _ended(error: BaseException, item: pytest.Function) -> FunctionEnd:
     """Say what an exception of the function means: its own end, its own check, or somebody else's timer."""
-    says = f"{type(error).__name__}: {error}".strip().removesuffix(":")[:_SAYS_LENGTH]
+    says = _says(error)
     if isinstance(error, pytest.fail.Exception) and _TIMER in says:
         return FunctionEnd("interrupted", says)
     if _is_own_check(error):
@@ -266,6 +297,10 @@ def _ended(error: BaseException, item: pytest.Function) -> FunctionEnd:
         own = own.tb_next
     lines = traceback.format_exception(type(error), error, own or error.__traceback__)
     return FunctionEnd("raised", says, "".join(lines))
+
+
+def _says(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".strip().removesuffix(":")[:_SAYS_LENGTH]
 
 
 def _is_own_check(error: BaseException) -> bool:

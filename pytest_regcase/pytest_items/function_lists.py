@@ -25,7 +25,15 @@ from pytest_regcase.session.opening import CaseEntry
 if TYPE_CHECKING:
     from pytest_regcase.pytest_items.marked_functions import MarkedFunctions
 
+IS_PART = "regcase_part"
+"""Set on the report of a part of a function's call, such as a subtest: it has the node id of the item."""
 _FOLDER = "functions"
+_MARK = "mark.regcase"
+
+
+def is_part(report: pytest.TestReport) -> bool:
+    """Say whether a report is about a part of an attempt, and not about the attempt."""
+    return getattr(report, IS_PART, False)
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,19 @@ class FunctionsOfSession:
         for node_id, key in told["nodes"].items():
             self._nodes[node_id] = AttemptKey.model_validate(key)
         return len(self.planned) + len(self.wrong) > before
+
+    def skipped(self, file: Path, gate: GateRun) -> bool:
+        """Note that a file skips itself, so that nobody knows what is in it; return whether it marks functions."""
+        try:
+            marks = _MARK in file.read_text(encoding="utf-8", errors="replace")
+        except OSError:  # a folder, a package
+            return False
+        name = Path(os.path.relpath(file, gate.project.root)).as_posix()
+        key = AttemptKey(case_id=name, agent=name, scenario="control")
+        if not marks or key in self.wrong:
+            return False
+        self.wrong.append(key)
+        return True
 
     def _take(self, told: dict[str, Any], gate: GateRun) -> None:
         agent, digest = told["agent"], told["digest"]

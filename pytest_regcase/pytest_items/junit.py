@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_regcase.pytest_items.controller import Controller
+from pytest_regcase.pytest_items.function_lists import is_part
 from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.reporters.junit_file import ITEM, CheckElement, SuiteFacts, one_testcase_a_check
@@ -48,7 +49,7 @@ class JUnit:
         seen = self._seen(report)
         if seen is None:
             return
-        if report.when != "teardown":
+        if report.when != "teardown" and not is_part(report):
             # A passed set-up is the start of a try; "rerun" says that another one follows.
             seen.finished = report.outcome in ("failed", "skipped") or (report.passed and report.when == "call")
         self._note_name(report)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_regcase.pytest_items.controller import Controller
+from pytest_regcase.pytest_items.function_lists import is_part
 from pytest_regcase.pytest_items.live_block import LiveBlock
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan
 
@@ -135,7 +136,12 @@ class Progress:
         """Note what an attempt showed."""
         yield
         running = self._running.get(report.nodeid)
-        if running is not None and not running.is_over and (report.when == "call" or not report.passed):
+        if (
+            running is not None
+            and not running.is_over
+            and not is_part(report)
+            and (report.when == "call" or not report.passed)
+        ):
             told = self._reported(running, report)
             if self._takes_over:
                 self._print(told)

@@ -7,7 +7,7 @@ RED, GREEN, YELLOW, BOLD = "31", "32", "33", "1"
 
 def one_line(text: str) -> str:
     """Return `text` without line breaks and control characters: an agent's output must not steer the terminal."""
-    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return " ".join(printable(text).split())
 
 
 def inert(line: str) -> str:
@@ -17,6 +17,16 @@ def inert(line: str) -> str:
     """
     bare = line.lstrip()
     return f"| {bare}" if bare.startswith(("::", "##[")) else line
+
+
+def inert_lines(text: str) -> list[str]:
+    """Return the lines of an agent's words, each `inert`: what ends a line for Python ends one for a runner too."""
+    return [inert(each) for each in text.splitlines()]
+
+
+def printable(text: str) -> str:
+    """Return `text` with a space for each control character and line break; spaces stay as they are."""
+    return "".join(each if each.isprintable() else " " for each in text)
 
 
 def wrapped(text: str, width: int, *, first: str = "", then: str | None = None) -> list[str]:

@@ -77,6 +77,9 @@ _STEPS = {
         "run what left no session (a job that was killed before it began leaves none); then ask again",
         "regcase gate",
     ),
+    "dated-ahead": Step(
+        "see that the clock here and the one of the machine that ran that session are right; run again, or wait"
+    ),
     "no-upstream": Step("name the supplier's base_url in [tool.regcase.upstream], or leave --regcase-live out"),
     "not-run": Step("run what was left out; options such as -k, -x, --lf and paths leave checks out"),
     "nothing-selected": Step("there is no case here yet, or none was selected", "regcase new --from-trial PATH"),

@@ -64,7 +64,8 @@ def cases_without_room(
         if entry.loaded is None or not entry.plans:
             continue
         last = last_attempts(project, entry.loaded, simulations, snapshot, ledger).values()
-        every = [each for each in last if each is not None]
+        # What did not come out well is as urgent as what never ran.
+        every = [each.at for each in last if each is not None and each.came_out_well]
         whole = min(every) if every and len(every) == len(last) else None
         times.append(CaseTime(entry.loaded.id, expected_time(project, entry.plans, ledger).seconds, whole))
     return left_out(times, minutes)

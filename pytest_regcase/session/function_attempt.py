@@ -30,6 +30,8 @@ from pytest_regcase.session.watch import Budgets, Watched
 
 NEVER_ASKED = "the function asked for no supplier, so nothing was sent to it"
 AFTER_CUT_OFF = "what came after we took the supplier away is not read"
+_COARSE_SECONDS = 0.05
+"""By so much a file system may be behind the clock: it takes the time of the last timer tick."""
 _CUT_OFF: frozenset[EndedBy] = frozenset({"deadline", "cap", "cut-short"})
 _OWN_CHECK_FAILED: dict[ScenarioKind, AttemptVerdict] = {
     "control": "did-not-finish",
@@ -278,6 +280,18 @@ class FunctionAttempt:
         if isinstance(self._attached, Trial):
             return self._attached, None
         try:
-            return read_output(self._attached), None
+            trial = read_output(self._attached)
         except ImportRefused as refused:
             return None, refused.text
+        newest = _newest_of(self._attached, trial)
+        if newest.stat().st_mtime < self._begun.started_at.timestamp() - _COARSE_SECONDS:
+            # A fixed path, and an agent that died before it wrote there: nothing of it is about this attempt.
+            return None, f"{newest.name} was last written before this attempt began"
+        return trial, None
+
+
+def _newest_of(attached: Path, trial: Trial) -> Path:
+    """Return that file of a trial which was written last."""
+    names = {Path(each).name for each in trial.source_digests}
+    within = [each for each in attached.rglob("*") if each.name in names and each.is_file()]
+    return max(within, key=lambda each: each.stat().st_mtime) if within else attached

@@ -20,7 +20,7 @@ from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs, PlannedChec
 from pytest_regcase.rules.independence import fresh_draws
 from pytest_regcase.rules.lifecycle import case_state, is_retired, last_fix
 from pytest_regcase.session.functions import for_function, function_digest, is_function, live_key
-from pytest_regcase.session.last_attempts import last_attempts
+from pytest_regcase.session.last_attempts import LastAttempt, last_attempts
 from pytest_regcase.session.ledger_history import check_histories
 from pytest_regcase.session.plan import agent_name
 from pytest_regcase.session.probation import probation_reasons
@@ -162,17 +162,22 @@ def decide_sessions(
             of_case.setdefault(key.case_id, []).append(key)
     left_out = {case_id for row in rows for case_id in row.left_out} - of_case.keys()
     inputs: list[CaseInputs] = []
+    still_red: list[Reason] = []
     for loaded in cases:
         if loaded.id in problems or loaded.id in without_agent:
             continue
-        checks = _checks(project, loaded, of_case.get(loaded.id, ()), known, snapshot, made)
+        # What another agent did, where the case names a new one since, shows nothing of this one.
+        agent = agent_name(loaded, snapshot)
+        own = [key for key in of_case.get(loaded.id, ()) if key.agent == agent]
+        checks = _checks(project, loaded, own, known, snapshot, made)
         since = live.get(loaded.id, _SinceFix())
+        last = last_attempts(project, loaded, known, snapshot, ledger) if loaded.id in left_out else {}
+        still_red += _still_red(loaded, last)
         inputs.append(
             _inputs(project, loaded, known, snapshot, ledger, checks, since).model_copy(
                 update={
                     "out_of_time": loaded.id in left_out,
-                    "attempted_before": loaded.id in left_out
-                    and all(last_attempts(project, loaded, known, snapshot, ledger).values()),
+                    "attempted_before": loaded.id in left_out and all(last.values()),
                 }
             )
         )
@@ -192,6 +197,7 @@ def decide_sessions(
             quarantine=project.config.quarantine,
             found=(
                 *found,
+                *still_red,
                 *_live_not_made(project, cases, rows, live),
                 *probation_reasons(
                     project, cases, ledger, {row.session_id for row in rows}, red=profile != "pull-request"
@@ -200,6 +206,14 @@ def decide_sessions(
             interrupted=interrupted,
         )
     )
+
+
+def _still_red(loaded: LoadedCase, last: Mapping[AttemptKey, LastAttempt | None]) -> Iterator[Reason]:
+    """What was red when it last ran is red until it runs again: few minutes are no way out."""
+    red = ", ".join(key.scenario for key, each in last.items() if each is not None and not each.came_out_well)
+    if red:
+        text = f"not run: it did not fit into the minutes of this session, and {red} was red when it last ran"
+        yield Reason(code="not-run", case_id=loaded.id, text=text, red=loaded.case.quarantine is None)
 
 
 def _functions(

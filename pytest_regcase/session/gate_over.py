@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +20,14 @@ from pytest_regcase.records.decision import GateDecision, Reason
 from pytest_regcase.records.session import SessionRow, SessionSnapshot
 from pytest_regcase.records.words import Profile
 from pytest_regcase.session.gate import decide_sessions
-from pytest_regcase.session.gate_sessions import Chosen, newest_of_each, newest_run, that_ran, with_due
+from pytest_regcase.session.gate_sessions import (
+    Chosen,
+    dated_ahead,
+    newest_of_each,
+    newest_run,
+    that_ran,
+    with_due,
+)
 from pytest_regcase.session.ledger_exchange import merge_ledger
 from pytest_regcase.session.opening import (
     CaseEntry,
@@ -197,7 +204,7 @@ def _answer(
         snapshot=snapshot,
         invalid=invalid_cases(project, entries),
         simulations=simulations,
-        found=(*chosen.found, *_hooked(chosen.rows)),
+        found=(*chosen.found, *dated_ahead(chosen.rows, datetime.now(UTC)), *_hooked(chosen.rows)),
         interrupted=any(each.finished_at is None for each in chosen.rows),
         today=today,
     )

@@ -4,17 +4,23 @@ A session that only decided, or whose attempts are a sweep's, runs no checks and
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.records.decision import Reason
 from pytest_regcase.records.session import SessionRow
 from pytest_regcase.records.words import Profile
+from pytest_regcase.rules.lifecycle import in_utc
 from pytest_regcase.session.revision import configured
 from pytest_regcase.session.shards import Shard, missing, read_shard
 
 NO_SESSION = "no-session"
 """Code of the reason that something left no session. It is red."""
+
+
+_CLOCKS_DIFFER = timedelta(minutes=5)
+"""By so much the clocks of two machines may differ unsaid."""
 
 
 class Chosen(NamedTuple):
@@ -81,6 +87,19 @@ def _shards(newest: SessionRow, sessions: Sequence[SessionRow]) -> Chosen:
             Reason(code=NO_SESSION, text=f"shard {each} left no session, so nothing of it is shown")
             for each in gone
         ),
+    )
+
+
+def dated_ahead(rows: Iterable[SessionRow], now: datetime) -> tuple[Reason, ...]:
+    """Return a red reason for each session that began later than now: it hides all that come after it."""
+    return tuple(
+        Reason(
+            code="dated-ahead",
+            text=f"session {each.session_id} is dated {in_utc(each.started_at):%Y-%m-%d %H:%M} UTC, later than now,"
+            " so nobody knows whether it is the newest",
+        )
+        for each in rows
+        if in_utc(each.started_at) > now + _CLOCKS_DIFFER
     )
 
 

@@ -1,18 +1,28 @@
-"""When each check of a case was last attempted as it is now, whatever the agent's revision was."""
+"""When each check of a case was last attempted as it is now, by whichever revision, and whether it came out well."""
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.records.session import SessionSnapshot
+from pytest_regcase.rules.policies import check_result
 from pytest_regcase.session.plan import plan_case
+from pytest_regcase.session.rules_in_force import gate_policy
 from pytest_regcase.session.unfinished import attempt_digests
 
 if TYPE_CHECKING:  # a process that only plans must not load SQLAlchemy
     from pytest_regcase.ledger.store import Ledger
+
+
+class LastAttempt(NamedTuple):
+    """The last session that attempted a check."""
+
+    at: datetime
+    came_out_well: bool
+    """What its tries say together was not red."""
 
 
 def last_attempts(
@@ -21,7 +31,7 @@ def last_attempts(
     simulations: Mapping[str, LoadedSimulation],
     snapshot: SessionSnapshot,
     ledger: "Ledger",
-) -> dict[AttemptKey, datetime | None]:
+) -> dict[AttemptKey, LastAttempt | None]:
     """Return by check when it was last attempted on the case and the simulation as they are; None: never.
 
     Raises:
@@ -30,16 +40,21 @@ def last_attempts(
     """
     from pytest_regcase.ledger.timing import last_attempt
 
-    found: dict[AttemptKey, datetime | None] = {}
+    policy = gate_policy(project)
+    found: dict[AttemptKey, LastAttempt | None] = {}
     for plan in plan_case(project, loaded, simulations, snapshot):
         if plan.kind == "live":
             continue
         digests = attempt_digests(project, loaded, simulations.get(plan.key.scenario), plan, snapshot)
-        found[plan.key] = last_attempt(
+        last = last_attempt(
             ledger,
             case_id=loaded.id,
             scenario=plan.key.scenario,
             case_digest=digests.case,
             simulation_digest=digests.simulation,
         )
+        found[plan.key] = None
+        if last is not None:
+            result = check_result(policy, last.verdicts, crashed=last.crashed)
+            found[plan.key] = LastAttempt(last.at, result in ("passed", "flaky"))
     return found

@@ -1,7 +1,7 @@
 """Which cases fit into the minutes that a session has. Pure: times and dates are handed in.
 
-What changed or never ran comes first, then what was not run for longest, so that short sessions
-go round.
+What changed, never ran or did not come out well comes first, then what was not run for longest, so that short
+sessions go round.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ class CaseTime(NamedTuple):
     case_id: str
     seconds: float
     last: datetime | None
-    """None: some check of it never ran on the case and the simulation as they are."""
+    """None: some check of it never ran on the case and the simulation as they are, or did not come out well."""
 
 
 def left_out(cases: Iterable[CaseTime], minutes: float) -> tuple[str, ...]:

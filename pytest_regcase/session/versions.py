@@ -139,7 +139,8 @@ def promote(
 
     Raises:
         ClaimRefused: its last decision as a candidate did not pass, or is older than what the ledger holds.
-        UsageRefused: nobody can be named as who does it, or what is active is dated later than now.
+        UsageRefused: nobody can be named as who does it, or what is active or that decision is dated later than
+            now.
         LedgerError: the ledger cannot be written.
     """
     from pytest_regcase.ledger.versions import make_active
@@ -153,7 +154,7 @@ def promote(
         seen.append(grounds)
         if grounds.active is not None and grounds.active.active == revision.digest:
             return grounds.active
-        decided = _allowing(revision, grounds)
+        decided = _allowing(revision, grounds, at)
         if grounds.active is not None and at <= grounds.active.since:
             raise UsageRefused(
                 f"Couldn't promote {revision.short}: {shown_digest(grounds.active.active)} is active since"
@@ -168,7 +169,7 @@ def promote(
     return Promoted(version, before, newest if version != before else None)
 
 
-def _allowing(revision: KnownRevision, grounds: "Grounds") -> Decided:
+def _allowing(revision: KnownRevision, grounds: "Grounds", at: datetime) -> Decided:
     newest = grounds.newest
     again = f"regcase gate --candidate {revision.short}"
     if newest is None:
@@ -183,6 +184,12 @@ def _allowing(revision: KnownRevision, grounds: "Grounds") -> Decided:
             f"Couldn't promote {revision.short}: its last decision, of {moment_text(newest.at)}, is"
             f" {newest.decision.decision}{why}.\nAn earlier one that passed does not count beside it. All of them:"
             f" regcase history --version {revision.short}"
+        )
+    if newest.at > at:
+        raise UsageRefused(
+            f"Couldn't promote {revision.short}: its last decision is dated {moment_text(newest.at)}, and here it is"
+            f" {moment_text(at)}; a later one may be hidden behind it.\n"
+            "Check this machine's clock and the other's, or wait."
         )
     held = None if newest.rests_on is None else newest.rests_on.held
     if held != grounds.held:

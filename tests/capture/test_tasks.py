@@ -58,7 +58,7 @@ def test_both_forms_say_the_same(tmp_path: Path, suffix: str, content: str) -> N
 
 
 def test_a_task_that_there_is_not(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match=r"'calk'.*\nIt has calc, other\."):
+    with pytest.raises(UnknownName, match=r"'calk'.*\nDid you mean 'calc'\? It has calc, other\."):
         load_tasks(written(tmp_path, TOML)).task("calk")
 
 

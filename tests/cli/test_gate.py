@@ -1,7 +1,7 @@
 """`regcase gate`: over the sessions of one ledger or several, and what is missing there."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from pytest_regcase.case_files import load_simulations
 from pytest_regcase.cli import main
 from pytest_regcase.config import load_project
+from pytest_regcase.ledger.sessions import session_heads, whole
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.canonical import canonical_json
 from pytest_regcase.records.decision import GateDecision
@@ -35,7 +36,13 @@ class Sessions:
         return str(self.root / name)
 
     def run(
-        self, verdicts: dict[str, Any] | None = None, *, ledger: str | None = None, ends: bool = True, **given: Any
+        self,
+        verdicts: dict[str, Any] | None = None,
+        *,
+        ledger: str | None = None,
+        ends: bool = True,
+        seconds: float = 0.0,
+        **given: Any,
     ) -> GateDecision:
         """Run a session; `verdicts` says by ``case::scenario`` what is shown, None that it was not run."""
         project = load_project(self.root)
@@ -64,6 +71,7 @@ class Sessions:
                             digests=attempt_digests(project, entry.loaded, simulation, plan, opened.snapshot),
                             findings=findings(["max_retries"]) if verdict == "not-recovered" else (),
                             started_at=datetime.now(UTC),
+                            duration_seconds=seconds,
                         )
                     )
             if ends:
@@ -160,6 +168,31 @@ class TestOneSession:
         code, document = gate(capsys)
         assert (code, red(document)) == (3, [("not-run", "trial-1")])
 
+    @pytest.mark.parametrize("profile", ["pull-request", "release"])
+    def test_a_case_that_names_another_agent_since_was_not_run_by_it(
+        self, two: Sessions, capsys: CAPTURE, profile: str
+    ) -> None:
+        two.run()
+        path = two.root / "cases" / "trial-1" / "case.toml"
+        path.write_text(path.read_text().replace("title =", 'agent = "other"\ntitle =', 1))
+        code, document = gate(capsys, "--profile", profile)
+        assert (code, red(document)) == (3, [("not-run", "trial-1")])
+
+    def test_one_that_is_dated_ahead_hides_what_came_after_it(self, two: Sessions, capsys: CAPTURE) -> None:
+        two.run()
+        with Ledger.open(f"sqlite:///{two.place()}") as found:
+            (head,) = session_heads(found)
+            (row,) = whole(found, [head])
+            later = row.started_at + timedelta(days=2)
+            ahead = row.model_copy(update={"session_id": "ahead", "started_at": later})
+            found.start_session(ahead)
+        for args in ([], ["--profile=release"]):
+            code, document = gate(capsys, *args)
+            assert code == 3
+            assert ("dated-ahead", None) in red(document)
+        assert main(["gate"]) == 3
+        assert "see that the clock" in capsys.readouterr().out
+
     def test_invalid_cases_are_said_as_the_session_says_them(self, two: Sessions, capsys: CAPTURE) -> None:
         write_case(two.root, "trial-3", ["no-such-v1"])
         write_case(two.root, "trial-4", []).write_text("nonsense")
@@ -186,6 +219,22 @@ class TestOneSession:
         assert gate(capsys) == (3, json.loads(canonical_json(decided.to_plain())))
         decided = two.run(max_minutes=21)
         assert gate(capsys) == (0, json.loads(canonical_json(decided.to_plain())))
+
+    @pytest.mark.parametrize("scenario", ["stall-v1", "control"])
+    def test_what_was_red_has_the_first_room_and_stays_red_without_any(
+        self, two: Sessions, capsys: CAPTURE, scenario: str
+    ) -> None:
+        shows = {f"trial-2::{scenario}": "not-recovered" if scenario == "stall-v1" else "did-not-finish"}
+        two.run(shows, seconds=60)
+        assert two.run(max_minutes=2).decision == "pass"
+        two.run(shows, seconds=60)
+        two.run(paths=[two.root / "cases" / "trial-1"])
+        two.run(max_minutes=1)
+        code, document = gate(capsys)
+        assert code == 3
+        assert [each["text"] for each in document["reasons"] if each["red"] and each["case_id"]] == [
+            f"not run: it did not fit into the minutes of this session, and {scenario} was red when it last ran"
+        ]
 
 
 class TestRunOfACi:

@@ -39,7 +39,7 @@ Read = tuple[TrialRef, Trial | str]
 OURS = frozenset(
     {
         *("format", "event_id_from", "outcome", "outcome_from", "termination", "can_show", "missing"),
-        *("source_digests", "error.raised_by", "steps.role", "steps.from", "submission.by"),
+        *("source_digests", "error.raised_by", "retried.raised_by", "steps.role", "steps.from", "submission.by"),
     }
 )
 """Closed words, our own sentences, digests, and places in the source."""

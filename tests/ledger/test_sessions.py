@@ -6,9 +6,10 @@ from pytest_regcase.ledger.export import export_lines
 from pytest_regcase.ledger.merge import invalidate, merge_lines
 from pytest_regcase.ledger.sessions import session_heads, whole
 from pytest_regcase.ledger.store import Ledger
-from pytest_regcase.ledger.timing import last_attempt, mean_seconds
+from pytest_regcase.ledger.timing import LastTime, last_attempt, mean_seconds
 from pytest_regcase.records.attempt import AttemptKey, Digests
 from pytest_regcase.records.session import SessionRow
+from pytest_regcase.records.words import AttemptVerdict, InconclusiveReason
 from tests.ledger.conftest import MakeUrl
 from tests.rules.attempt_samples import an_attempt
 
@@ -59,7 +60,7 @@ def test_a_merge_brings_all_of_it_and_again_nothing(new_url: MakeUrl) -> None:
             assert other.session("s1") == SESSION
 
 
-def _last(ledger: Ledger, **changes: str | None) -> datetime | None:
+def _last(ledger: Ledger, **changes: str | None) -> LastTime | None:
     given = {
         "case_id": "trial-37",
         "scenario": "stall-v1",
@@ -76,11 +77,32 @@ def test_a_check_ran_last_when_it_ran_as_it_is_whatever_the_agent_was(ledger: Le
         digests = Digests(case="c", simulation="s", agent=agent)
         at = NOW - timedelta(days=days)
         ledger.append(an_attempt("recovered", "stall-v1", session_id=agent, digests=digests, started_at=at))
-    assert _last(ledger) == NOW
+    assert _last(ledger) == (NOW, ("recovered",), False)
     for other in ({"case_digest": "x"}, {"simulation_digest": None}, {"scenario": "y"}, {"case_id": "z"}):
         assert _last(ledger, **other) is None
     invalidate(ledger, why="wrong", at=NOW, attempt_id=None, session_id="new")
-    assert _last(ledger) == NOW - timedelta(days=1)
+    assert _last(ledger) == (NOW - timedelta(days=1), ("recovered",), False)
+
+
+def test_all_tries_of_the_last_session_say_what_a_check_showed(ledger: Ledger) -> None:
+    digests = Digests(case="c", simulation="s", agent="a")
+    tries: list[tuple[AttemptVerdict, InconclusiveReason | None]] = [
+        ("not-recovered", None),
+        ("inconclusive", "worker-crashed"),
+        ("recovered", None),
+    ]
+    for number, (verdict, reason) in enumerate(tries):
+        ledger.append(
+            an_attempt(
+                verdict,
+                "stall-v1",
+                try_number=number,
+                digests=digests,
+                reason=reason,
+                started_at=NOW + timedelta(minutes=number),
+            )
+        )
+    assert _last(ledger) == (NOW + timedelta(minutes=2), tuple(each for each, _ in tries), True)
 
 
 def test_what_proved_nothing_did_not_run(ledger: Ledger) -> None:
@@ -94,7 +116,7 @@ def test_what_proved_nothing_did_not_run(ledger: Ledger) -> None:
 
 def test_a_control_has_no_simulation(ledger: Ledger) -> None:
     ledger.append(an_attempt("finished", "control", started_at=NOW))
-    assert _last(ledger, scenario="control", simulation_digest=None) == NOW
+    assert _last(ledger, scenario="control", simulation_digest=None) == (NOW, ("finished",), False)
 
 
 def test_how_long_attempts_took_by_scenario(ledger: Ledger) -> None:

@@ -1,11 +1,15 @@
 """A small project with one case whose fix can be claimed, and the commands to run over it."""
 
 import subprocess
-import sys
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from pytest_regcase.cli import main
+from tests.plugin.gate_project import WITHOUT_OTHERS
+from tests.plugin.warm_pytest import warm_pytest
 
 PYPROJECT = """
 [tool.regcase]
@@ -51,6 +55,8 @@ stop_within_seconds = 30
 [handover]
 owner = "eval-harness-oncall"
 next_decision = "read the server's own logs"
+[handover.rerun_rule]
+max_failure_rate = "0.30"
 """
 SCRIPT = """\
 {"step": 1, "role": "assistant", "text": "Step 1.", "tool_calls": \
@@ -70,18 +76,16 @@ class LiveProject:
         """Write the configuration with this upstream."""
         (self.root / "pyproject.toml").write_text(PYPROJECT.format(upstream=base_url))
 
-    def regcase(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line."""
-        return self._run([str(Path(sys.executable).parent / "regcase"), *arguments])
+    def regcase(self, *arguments: str) -> int:
+        """Run a command; return its exit code."""
+        with chdir(self.root):
+            return main([*arguments])
 
     def pytest(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a nightly gate."""
-        return self._run(
-            [sys.executable, "-m", "pytest", "--regcase", "--regcase-profile=nightly", "-v", *arguments]
-        )
-
-    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=240, check=False)
+        nightly = [*WITHOUT_OTHERS, "--regcase", "--regcase-profile=nightly", "-v"]
+        with chdir(self.root):
+            return warm_pytest().run([*nightly, *arguments])
 
 
 @pytest.fixture
@@ -96,6 +100,5 @@ def project(tmp_path: Path) -> LiveProject:
     (tmp_path / "agent.txt").write_text("revision 1\n")
     made = LiveProject(tmp_path)
     made.point_at("http://127.0.0.1:9/v1")
-    sealed = made.regcase("seal", "silent-step-3")
-    assert sealed.returncode == 0, sealed.stderr
+    assert made.regcase("seal", "silent-step-3") == 0
     return made

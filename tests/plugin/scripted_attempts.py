@@ -120,4 +120,4 @@ def _note_call(root: Path, name: str, run: int, try_number: int) -> int:
 
 
 attempt.run_attempt = scripted_attempt
-_finish, FunctionAttempt.finish = FunctionAttempt.finish, scripted_finish  # type: ignore[method-assign]
+_finish, FunctionAttempt.finish = FunctionAttempt.finish, scripted_finish  # type: ignore[method-assign, assignment]

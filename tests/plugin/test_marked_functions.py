@@ -1,6 +1,7 @@
 """Test functions marked `regcase`, and their fixture. What is wrong with a mark: test_wrong_marks.py."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -287,6 +288,62 @@ def test_what_the_test_itself_says_is_told_from_what_the_agent_raised(
     marked.pytester.makepyfile(test_agent=MARKED.replace("    pass\n\ndef", f"    {body}\n\ndef"))
     marked.run("test_agent.py::test_mine[control]")
     assert set(seen) == {"own-check"}
+
+
+SUBTESTS = """\
+import pytest
+
+@pytest.mark.regcase("trial-37")
+def test_mine(regcase, subtests):
+    for number in range(3):
+        with subtests.test(number=number):
+            assert number != {wrong}
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("-n2",)], ids=["serial", "xdist"])
+def test_subtests_are_parts_of_the_attempt_and_no_attempts(marked: GateProject, words: tuple[str, ...]) -> None:
+    marked.pytester.makepyfile(test_agent=SUBTESTS.format(wrong=9))
+    result = marked.run("test_agent.py", "--junitxml=junit.xml", *words)
+    assert result.ret == pytest.ExitCode.OK
+    assert by_function(marked) == THREE
+    assert not any("passed after" in line for line in result.outlines)
+
+
+@pytest.mark.parametrize("words", [(), ("-n2",)], ids=["serial", "xdist"])
+def test_a_failed_subtest_is_a_check_of_ones_own_that_failed(marked: GateProject, words: tuple[str, ...]) -> None:
+    marked.pytester.makepyfile(test_agent=SUBTESTS.format(wrong=1))
+    result = marked.run("test_agent.py", "--regcase-report=report.json", *words)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert decision(marked)["decision"] != "pass"
+    # The function asks for no supplier, so each try proves nothing; two are made of each check.
+    assert by_function(marked) == {name: ["inconclusive"] * 2 for name in THREE}
+    assert all("AssertionError: assert 1 != 1" in (row.says or "") for row in marked.rows())
+
+
+def test_what_a_function_prints_or_raises_is_no_command_to_a_runner(marked: GateProject) -> None:
+    body = "    print('::set-output name=a::b')\n    raise OSError('no\\r::stop-commands::x')\n\ndef"
+    marked.pytester.makepyfile(test_agent=MARKED.replace("    pass\n\ndef", body))
+    # As bytes: reading a carriage return as the end of a line is what a runner does.
+    output = marked.run("test_agent.py::test_mine[control]").stdout.str()
+    shown = re.split(r"[\r\n]+", output)
+    assert not [line for line in shown if line.lstrip().startswith(("::", "##["))]
+    assert any("| ::set-output name=a::b" in line for line in shown)
+    assert any("| ::stop-commands::x" in line for line in shown)
+
+
+@pytest.mark.parametrize("words", [(), ("-n2",)], ids=["serial", "xdist"])
+def test_a_module_that_skips_itself_leaves_its_functions_unproven(
+    marked: GateProject, words: tuple[str, ...]
+) -> None:
+    skips = "import pytest\npytest.skip('not here', allow_module_level=True)\n"
+    marked.pytester.makepyfile(test_agent=skips + MARKED, test_plain=skips)
+    result = marked.run("--regcase-report=report.json", *words)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    (red,) = [each for each in decision(marked)["reasons"] if each["red"]]
+    assert (red["code"], red["case_id"]) == ("not-run", "test_agent.py")
+    # Whoever decides later sees it too.
+    assert main(["gate", "--ledger", str(marked.root / ".regcase" / "ledger.sqlite3")]) == 3
 
 
 def test_each_shard_runs_the_functions_of_its_own_cases(

@@ -44,6 +44,16 @@ def test_what_proves_nothing_says_why() -> None:
     ]
 
 
+def test_words_of_an_agent_steer_neither_the_terminal_nor_a_runner() -> None:
+    says = "it raised \x1b[31mOSError\x07: no\r::stop-commands::now\n  ##[error]x"
+    record = _record(verdict="inconclusive", reason="not-delivered", says=says, folder=None)
+    assert attempt_lines(record, "the check did not happen")[1:] == [
+        "  it raised  [31mOSError : no",
+        "  | ::stop-commands::now",
+        "  | ##[error]x",
+    ]
+
+
 def test_what_proves_nothing_does_not_show_findings_that_count_for_nothing() -> None:
     findings = (Finding(expectation="mark_failure", status="broken", says="the exit code is 0"),)
     record = _record(

@@ -23,5 +23,5 @@ def test_a_run_is_stopped_by_the_failures_below_it(recurred: list[int], run: int
         assert StopMarks(Path(folder)).stops(_live(run), failures) == expected
         assert StopMarks(Path(folder)).stops(_live(run)) == min(below, default=None)
         assert StopMarks(Path(folder)).stops(_live(run, "case-2")) is None
-        assert StopMarks(Path(folder)).failed("case-1") == sorted(set(recurred))
-        assert StopMarks(Path(folder)).failed("case-2") == []
+        assert StopMarks(Path(folder)).failed(_live(1)) == sorted(set(recurred))
+        assert StopMarks(Path(folder)).failed(_live(1, "case-2")) == []

@@ -53,6 +53,7 @@ def test_reruns_are_not_merged_into_the_rate() -> None:
         (True, "s1", True),
         (False, "s2", False),
     ]
+    assert [each.digests for each in history] == [digests_text(row.digests) for row in rows if row.try_number == 0]
     rate = flake_rate(history)
     assert (rate.failures, rate.attempts) == (1, 2)
 

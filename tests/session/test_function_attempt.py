@@ -1,5 +1,6 @@
 """A function of the test process as the agent: what can be seen of it, and what is never called kept."""
 
+import shutil
 import subprocess
 import urllib.request
 from collections.abc import Callable
@@ -236,6 +237,28 @@ def test_a_log_that_nobody_can_read_shows_nothing_and_says_why(project: AttemptP
     record = run(project, AUTH, attaches)
     assert statuses(record)["no_fabricated_output"] == "not-observable"
     assert "log.txt" in says(record, "no_fabricated_output")
+
+
+@pytest.mark.parametrize("whole_folder", [True, False])
+def test_a_log_of_an_earlier_attempt_shows_nothing_of_this_one(
+    project: AttemptProject, tmp_path: Path, whole_folder: bool
+) -> None:
+    def kept(regcase: RegcaseFixture) -> None:
+        demo_attached(regcase)
+        shutil.copy2(regcase.out_dir / "trial.jsonl", tmp_path)
+
+    assert run(project, AUTH, kept).verdict == "recovered"
+
+    def dies_before_it_writes(regcase: RegcaseFixture) -> None:
+        (tmp_path / "notes.txt").write_text("another file, of now")
+        demo(regcase)
+        regcase.attach(tmp_path if whole_folder else tmp_path / "trial.jsonl")
+
+    record = run(project, AUTH, dies_before_it_writes)
+    assert record.verdict == "not-recovered"
+    assert statuses(record)["mark_failure"] == "broken"
+    assert statuses(record)["no_fabricated_output"] == "not-observable"
+    assert "trial.jsonl was last written before this attempt began" in says(record, "no_fabricated_output")
 
 
 def test_a_supplier_that_does_not_come_up_proves_nothing(

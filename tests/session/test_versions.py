@@ -245,6 +245,12 @@ class TestPromote:
         bench.promote(OTHER, at=NOW + timedelta(days=1))
         assert "sha256:abcdef022222 is active since 2026-05-21" in bench.refused(ONE, UsageRefused)
 
+    def test_a_clock_behind_the_last_decision_is_refused(self, bench: Bench) -> None:
+        bench.session(ONE)
+        bench.decide(ONE, at=NOW + timedelta(days=1))
+        bench.decide(ONE, "unproven")
+        assert "its last decision is dated 2026-05-21" in bench.refused(ONE, UsageRefused)
+
     def test_a_secret_in_the_reason_is_not_kept(self, bench: Bench) -> None:
         bench.session(ONE)
         bench.decide(ONE)

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from sqlalchemy import RowMapping
+
 from pytest_regcase.records.attempt import AttemptKey, AttemptRecord
 from pytest_regcase.records.canonical import canonical_json
 from pytest_regcase.records.decision import GateDecision
@@ -16,6 +18,8 @@ from pytest_regcase.records.session import SessionRow, Transition
 from pytest_regcase.records.version import Decided, RestsOn, Version
 
 _LONGEST_TOKEN = 500
+Row = RowMapping | Mapping[str, Any]
+"""A row of a database, or the same values from elsewhere."""
 
 
 def attempt_columns(record: AttemptRecord) -> dict[str, Any]:
@@ -50,7 +54,7 @@ def attempt_columns(record: AttemptRecord) -> dict[str, Any]:
     }
 
 
-def session_of(row: Mapping[str, Any]) -> SessionRow:
+def session_of(row: Row) -> SessionRow:
     """Return the session of a row; one that was read without its planned keys has none."""
     planned = [AttemptKey.model_validate(each) for each in json.loads(row.get("planned", "[]"))]
     at = datetime.fromisoformat
@@ -72,13 +76,13 @@ def session_of(row: Mapping[str, Any]) -> SessionRow:
     )
 
 
-def transition_of(row: Mapping[str, Any]) -> Transition:
+def transition_of(row: Row) -> Transition:
     """Return the transition of a row."""
     values = {key: value for key, value in row.items() if key != "seq"}
     return Transition.model_validate({**values, "at": datetime.fromisoformat(row["at"])})
 
 
-def decided_of(row: Mapping[str, Any]) -> Decided:
+def decided_of(row: Row) -> Decided:
     """Return the decision of a row."""
     return Decided(
         revision=row["revision"],
@@ -90,7 +94,7 @@ def decided_of(row: Mapping[str, Any]) -> Decided:
     )
 
 
-def version_of(row: Mapping[str, Any]) -> Version:
+def version_of(row: Row) -> Version:
     """Return what a row says was made active."""
     return Version(
         active=row["active"],

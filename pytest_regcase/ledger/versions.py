@@ -122,7 +122,7 @@ def _held(connection: Connection, agents: Mapping[str, str]) -> Held:
     sessions = 0
     query = select(SESSIONS.c.session_id, SESSIONS.c.source, SESSIONS.c.profile, SESSIONS.c.revisions)
     for session_id, source, profile, revisions in connection.execute(query):
-        kept = json.loads(revisions or "{}")
+        kept = json.loads(revisions or "{}") or {}
         if any(kept.get(name) == digest for name, digest in agents.items()):
             ids.append(session_id)
             # One that ran nothing shows nothing new of the revision.

@@ -1,12 +1,15 @@
 """What the controller hands to every process of a session, so that all plan the same items."""
 
+import re
 from datetime import datetime
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.records.base import Many, Record
 from pytest_regcase.records.words import AttemptVerdict, Profile, TransitionKind
+
+_SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
 
 class LiveRow(Record):
@@ -71,6 +74,14 @@ class SessionRow(Record):
     """Ids of cases that were not planned because they did not fit into `--regcase-max-minutes`."""
     hooked: Many[str] = ()
     """What hooks of the project changed for it, in words. Who decides later runs no hooks."""
+
+    @field_validator("shard")
+    @classmethod
+    def _is_a_part(cls, value: str | None) -> str | None:
+        found = None if value is None else _SHARD.fullmatch(value)
+        if value is not None and (found is None or not 1 <= int(found[1]) <= int(found[2])):
+            raise ValueError("it is no i/n with 1 <= i <= n")
+        return value
 
 
 class Transition(Record):

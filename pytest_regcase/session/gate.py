@@ -189,7 +189,7 @@ def decide_sessions(
             today=today or date.today(),
             cases=tuple(inputs),
             invalid=problems,
-            lost=tuple(sorted({key.case_id for key in planned} - accounted)),
+            lost=tuple(sorted({key.case_id for key in planned if not _is_unknown(key)} - accounted)),
             policy=gate_policy(project).name,
             claim_days=project.config.claim_days,
             max_quarantined=project.config.max_quarantined,
@@ -197,6 +197,7 @@ def decide_sessions(
             quarantine=project.config.quarantine,
             found=(
                 *found,
+                *_unknown_functions(planned),
                 *still_red,
                 *_live_not_made(project, cases, rows, live),
                 *probation_reasons(
@@ -214,6 +215,20 @@ def _still_red(loaded: LoadedCase, last: Mapping[AttemptKey, LastAttempt | None]
     if red:
         text = f"not run: it did not fit into the minutes of this session, and {red} was red when it last ran"
         yield Reason(code="not-run", case_id=loaded.id, text=text, red=loaded.case.quarantine is None)
+
+
+def _is_unknown(key: AttemptKey) -> bool:
+    """Say whether a key stands for test functions of which nobody knows what they run: it has no case's name."""
+    return key.case_id == key.agent
+
+
+def _unknown_functions(planned: Sequence[AttemptKey]) -> Iterator[Reason]:
+    """A function whose mark is wrong, and a file that skips itself."""
+    for name in sorted({key.agent for key in planned if _is_unknown(key)}):
+        text = "functions marked `regcase` here were not run (the file skips itself)"
+        if is_function(name):
+            text = "the function could not be run; see its mark"
+        yield Reason(code="not-run", text=f"{name}: {text}")
 
 
 def _functions(

@@ -23,6 +23,7 @@ from pytest_regcase.ledger.merge import BadLine, Brought, import_records, invali
 from pytest_regcase.ledger.schema import SCHEMA_VERSION, VERSIONS
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptKey
+from pytest_regcase.records.canonical import digest
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import SessionRow, Transition
 from tests.ledger.conftest import MakeUrl
@@ -185,6 +186,42 @@ class TestWrongLines:
     ) -> None:
         lines[place] = line
         assert says in self.refused(ledger, lines)
+
+    @pytest.mark.parametrize(
+        ("kind", "change", "says"),
+        [
+            ("source", {"ledger_id": 2**70}, "ledger_id is no text"),
+            ("source", {"rows": "many"}, "rows is no number"),
+            ("source", {"rows": 2**31}, "rows is no number"),
+            ("session", {"started_at": "yesterday"}, "yesterday"),
+            ("session", {"profile": "weekly"}, "profile"),
+            ("session", {"planned": "[{}]"}, "case_id"),
+            ("session", {"planned": "[" * 100_000}, "recursion"),
+            ("session", {"revisions": "5"}, "revisions"),
+            ("session", {"shard": "4/3"}, "i/n"),
+            ("session", {"run_id": "\ud800"}, "run_id is no text that a database holds"),
+            ("session", {"live_new": True}, "live_new is no number"),
+            ("attempt", {"home": None}, ""),
+            ("attempt", {"row": -1}, "home_row is no number"),
+            ("attempt", {"invalidated_at": 5}, "invalidated_at is no text"),
+            ("transition", {"at": "yesterday"}, "yesterday"),
+            ("transition", {"what": "closed-by-magic"}, "kind"),
+            ("decision", {"at": 5}, "at is no text"),
+            ("decision", {"decision": "{}", "digest": digest(b"{}")}, "decision"),
+            ("decision", {"rests_on": "[]"}, "valid"),
+            ("decision", {"about": None}, "about is not there"),
+            ("version", {"since": ""}, "isoformat"),
+            ("version", {"decision": {"decision": "\ud800", "at": "x"}}, ""),
+        ],
+    )
+    def test_what_nobody_could_read_again(
+        self, ledger: Ledger, lines: list[dict[str, Any]], kind: str, change: dict[str, Any], says: str
+    ) -> None:
+        place = next(place for place, line in enumerate(lines) if line["kind"] == kind)
+        lines[place] |= change
+        said = self.refused(ledger, lines)
+        assert kind in said
+        assert says in said
 
 
 class TestImport:

@@ -341,7 +341,10 @@ def test_a_module_that_skips_itself_leaves_its_functions_unproven(
     result = marked.run("--regcase-report=report.json", *words)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (red,) = [each for each in decision(marked)["reasons"] if each["red"]]
-    assert (red["code"], red["case_id"]) == ("not-run", "test_agent.py")
+    assert (red["code"], red["text"]) == (
+        "not-run",
+        "test_agent.py: functions marked `regcase` here were not run (the file skips itself)",
+    )
     # Whoever decides later sees it too.
     assert main(["gate", "--ledger", str(marked.root / ".regcase" / "ledger.sqlite3")]) == 3
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 
+CAME_BACK = 1
+
 
 @click.command(
     epilog="""\b
@@ -53,6 +55,8 @@ def count(
     whole sweep, all trials. A log that is cut off counts nothing. What ran is told by the revision and model that
     the log names: trials of an unknown one are kept, and count for none. What ran before the last fix was claimed
     does not count for it. Then it says where the claim stands, by the rules of the gate.
+
+    Exit code 1 when the symptom came back since the last fix.
     """
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
@@ -66,6 +70,8 @@ def count(
         click.echo(json.dumps(_document(found, dry_run=dry_run), indent=2))
     else:
         click.echo("\n".join(_lines(found, dry_run=dry_run)))
+    if found.state == "regressed":
+        raise SystemExit(CAME_BACK)
 
 
 def _document(found: "Count", *, dry_run: bool) -> dict[str, Any]:
@@ -203,8 +209,8 @@ def _standing(found: "Count") -> Iterator[str]:
 def _next(found: "Count") -> tuple[str, str]:
     claim = found.claim
     if found.state == "regressed" or (claim is not None and claim.refuted_by_run is not None):
-        return "The symptom came back, or a run failed. Look into it; another fix is claimed anew:", (
-            f"regcase handover {found.case_id}"
+        return "The symptom came back, or a run failed. Look into it; when there is another fix:", (
+            f"regcase fix {found.case_id}"
         )
     if found.state == "closed":
         return "It is closed, and guarded by what is counted:", f"regcase history {found.case_id}"

@@ -73,6 +73,7 @@ def gate(
     """
     from typing import cast
 
+    from pytest_regcase.case_files import writing
     from pytest_regcase.config import load_project
     from pytest_regcase.reporters.report_file import ReportFile
     from pytest_regcase.session.gate_over import gate_over, one_ledger
@@ -85,8 +86,6 @@ def gate(
         else:
             kept = _candidate(project, found, places, revision, cast("Profile | None", profile))
             answer = kept.answer
-    for file in files:
-        file.write(answer.decision, answer.attempts)
     for line in _sessions(answer):
         click.echo(wrapped(line, first=""), err=as_json)
     if as_json:
@@ -96,6 +95,10 @@ def gate(
     if kept is not None:
         _kept(kept, as_json=as_json)
     _tell_github(project, answer, as_json=as_json)
+    # Last: a file that cannot be written takes nothing from what was said.
+    for file in files:
+        with writing(file.path):
+            file.write(answer.decision, answer.attempts)
     raise SystemExit(EXIT_CODES[answer.decision.decision])
 
 
@@ -170,7 +173,8 @@ def _sessions(answer: "GateAnswer") -> Iterator[str]:
         yield "gate over no session"
     for each in answer.sessions:
         shard = "" if each.shard is None else f", shard {each.shard}"
+        agent = "" if each.agent is None else f", agent {each.agent}"
         run = "" if each.run_id is None else f", run {each.run_id}"
         commit = "" if each.commit is None else f", commit {shown_commit(each.commit)}"
         end = "" if each.finished_at is not None else ", without an end"
-        yield f"gate over session {each.session_id} ({each.profile}{shard}{run}{commit}{end})"
+        yield f"gate over session {each.session_id} ({each.profile}{shard}{agent}{run}{commit}{end})"

@@ -135,7 +135,9 @@ def text_of(text: str) -> str:
 
 def time_of(at: datetime) -> str:
     """Return `at` in UTC; one without an offset is read as UTC. The texts sort by time."""
-    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC).isoformat()
+    if at.tzinfo is not UTC:
+        at = at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+    return at.isoformat()
 
 
 def record_json(record: AttemptRecord) -> str:

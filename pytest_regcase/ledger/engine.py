@@ -3,6 +3,7 @@
 Knows SQLite's and PostgreSQL's ways of locking and of failing; knows no table.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,7 +64,7 @@ def writing(connection: Connection, *, alone: bool = False) -> Iterator[None]:
 
     `alone` keeps every other `alone` block out on PostgreSQL too, where appends need no such lock.
     """
-    connection.execution_options(**{_WRITE: True})
+    _will_write(connection, True)
     with connection.begin():
         if alone and connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _POSTGRES_LOCK})
@@ -73,9 +74,15 @@ def writing(connection: Connection, *, alone: bool = False) -> Iterator[None]:
 @contextmanager
 def reading(connection: Connection) -> Iterator[None]:
     """Run the block in one transaction that sees one state and takes no write lock."""
-    connection.execution_options(**{_WRITE: False})
+    _will_write(connection, False)
     with connection.begin():
         yield
+
+
+def _will_write(connection: Connection, writes: bool) -> None:
+    """Say which lock the next transaction takes. Attempt after attempt is written, and to say it again costs."""
+    if connection.get_execution_options().get(_WRITE) is not writes:
+        connection.execution_options(**{_WRITE: writes})
 
 
 @contextmanager
@@ -105,7 +112,7 @@ class LedgerFile:
     def __init__(self, url: URL) -> None:
         self._url = url
         path = url.database if url.get_backend_name() == "sqlite" else None
-        self._path = None if path is None or path.startswith("file:") else Path(path)
+        self._path = None if path is None or path.startswith("file:") else path
         self._identity = self._now()
 
     def check(self, verb: str) -> None:
@@ -123,7 +130,7 @@ class LedgerFile:
         if self._path is None:
             return None
         try:
-            found = self._path.stat()
+            found = os.stat(self._path)
         except OSError:
             return (0, 0)
         return found.st_dev, found.st_ino
@@ -176,7 +183,10 @@ def _engine(url: URL, busy_timeout_seconds: float) -> Engine:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         immediate = connection.get_execution_options().get(_WRITE, True)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+        # The driver's own call: SQLAlchemy's takes as long as a row.
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        driver.execute("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
     return engine
 

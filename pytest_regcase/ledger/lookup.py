@@ -5,7 +5,7 @@ Order here is time (then session, run, try), not `seq`: ledgers that were merged
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import (
@@ -26,6 +26,7 @@ from sqlalchemy import (
 
 from pytest_regcase.ledger.columns import time_of
 from pytest_regcase.ledger.late import COUNTER, late_changes
+from pytest_regcase.ledger.prepared import Prepared
 from pytest_regcase.ledger.schema import ATTEMPTS, DRAWS, FOLDS, META, SOURCES
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord, Digests
@@ -137,20 +138,29 @@ def set_aside(ledger: Ledger, case_id: str, agent: str, digests: Digests, since:
     return SetAside(int(rows), int(recurred))
 
 
-def newest(ledger: Ledger, case_id: str, agent: str, scenario: str, digests: Digests) -> Iterator[AttemptRecord]:
-    """Yield the attempts of one scenario on these digests, the newest first; reads more where they are taken."""
-    given = _given(case_id, agent, scenario, digests)
-    start, size = 0, _FEW
+def newest(
+    ledger: Ledger, case_id: str, agent: str, scenarios: Mapping[str, Digests]
+) -> dict[str, Iterator[AttemptRecord]]:
+    """Return for each scenario its attempts on these digests, the newest first; reads more where they are taken."""
+    given = {name: _given(case_id, agent, name, digests) for name, digests in scenarios.items()}
+    first = ledger.database.read(
+        lambda connection: {name: _records(connection, each, 0, _FEW) for name, each in given.items()}
+    )
+    return {name: _all_records(ledger, given[name], found) for name, found in first.items()}
+
+
+def _all_records(ledger: Ledger, given: Mapping[str, Any], first: list[str]) -> Iterator[AttemptRecord]:
+    found, start, size = first, 0, _FEW
     while True:
-        found = _records(ledger, given | {"start": start, "size": size})
         yield from map(AttemptRecord.model_validate_json, found)
         if len(found) < size:
             return
         start, size = start + size, _AT_ONCE
+        found = ledger.database.read(partial(_records, given=given, start=start, size=size))
 
 
-def _records(ledger: Ledger, given: Mapping[str, Any]) -> list[str]:
-    return ledger.database.read(lambda connection: list(connection.execute(_NEWEST, given).scalars()))
+def _records(connection: Connection, given: Mapping[str, Any], start: int, size: int) -> list[str]:
+    return [row[0] for row in _NEWEST.rows(connection, {**given, "start": start, "size": size})]
 
 
 def checks(ledger: Ledger, case_id: str, agent: str) -> Checks:
@@ -253,13 +263,14 @@ _DIGESTS = and_(
     A.model_digest.is_not_distinct_from(bindparam("of_model", type_=String())),
 )
 _ARE_THESE = and_(_OF_SCENARIO, _DIGESTS)
-_NEWEST = (
+_NEWEST = Prepared(
     select(A.record)
     .where(_VALID, _ARE_THESE)
     .order_by(A.started_at.desc(), A.session_id.desc(), A["try"].desc(), A.run.desc())
     .limit(bindparam("size", type_=Integer()))
     .offset(bindparam("start", type_=Integer()))
 )
+"""A case asks this for each of its simulations."""
 _MINE, _OTHER = DRAWS.alias("mine"), DRAWS.alias("other")
 _SHARED = (
     select(_OTHER.c.seq)

@@ -171,7 +171,8 @@ class _Merge:
             raise BadLine(f"an attempt line holds no attempt ({str(error).splitlines()[0]})") from error
         home = line["home"], line["row"]
         told = {name: line.get(name) for name in ("invalidated_at", "invalidated_why")}
-        _check("attempt", ATTEMPTS, {"home_ledger": home[0], "home_row": home[1], **told})
+        _check("attempt", SOURCES, {"ledger_id": home[0], "rows": home[1]})
+        _check("attempt", ATTEMPTS, told)
         values = attempt_columns(record) | {
             # As it was stored there, so that it is the same here and on from here.
             "record": line["record"],

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Insert, Table, func, insert, inspect, select, update
+from sqlalchemy import Connection, Table, func, insert, inspect, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from pytest_regcase.ledger.columns import (
@@ -27,6 +27,7 @@ from pytest_regcase.ledger.database import RECONNECT_SECONDS, Database
 from pytest_regcase.ledger.engine import is_missing, refuse
 from pytest_regcase.ledger.late import COUNTER, unfold
 from pytest_regcase.ledger.migrations import migrate
+from pytest_regcase.ledger.prepared import Prepared
 from pytest_regcase.ledger.schema import (
     ATTEMPTS,
     DECISIONS,
@@ -67,7 +68,7 @@ class Ledger:
         """Given once, when the ledger was made; `[[fix]]` records it."""
         self.is_new = is_new
         """This open made the ledger: it holds nothing yet."""
-        self._insert_attempt = insert_or_leave(database)
+        self._insert_attempt = _ON_A_SERVER if database.is_server else _INSERT_OR_LEAVE
 
     @classmethod
     def open(
@@ -176,9 +177,10 @@ class Ledger:
 
     def insert(self, connection: Connection, record: AttemptRecord, values: dict[str, Any]) -> bool:
         """Store one attempt in the caller's transaction; return False where its key is stored already."""
-        seq = connection.execute(self._insert_attempt, values).scalar()
-        if seq is None:
+        stored = self._insert_attempt.rows(connection, values)
+        if not stored:
             return False
+        seq = stored[0][0]
         tokens = tokens_of(record)
         if tokens:
             drawn = [{"case_id": record.case_id, "token": each, "seq": seq} for each in tokens]
@@ -353,11 +355,8 @@ def _to_present_schema(connection: Connection) -> str:
     return str(meta["ledger_id"])
 
 
-def insert_or_leave(database: Database) -> Insert:
-    """Return one constant statement that gives the new row's `seq`, or none where the key is stored already.
-
-    A new statement for every row costs three times as much.
-    """
-    if database.is_server:
-        return postgresql.insert(ATTEMPTS).on_conflict_do_nothing().returning(ATTEMPTS.c.seq)
-    return sqlite.insert(ATTEMPTS).on_conflict_do_nothing().returning(ATTEMPTS.c.seq)
+_COLUMNS = [each.name for each in ATTEMPTS.c if each.name != "seq"]
+_INSERT_OR_LEAVE = Prepared(sqlite.insert(ATTEMPTS).on_conflict_do_nothing().returning(ATTEMPTS.c.seq), _COLUMNS)
+"""Gives the new row's `seq`, or none where the key is stored already."""
+_ON_A_SERVER = Prepared(postgresql.insert(ATTEMPTS).on_conflict_do_nothing().returning(ATTEMPTS.c.seq), _COLUMNS)
+"""The same for PostgreSQL."""

@@ -14,7 +14,8 @@ from pytest_regcase.records.attempt import AttemptPlan, AttemptRecord
 from pytest_regcase.records.words import AttemptVerdict
 from pytest_regcase.rules import policies
 
-_GOOD: frozenset[AttemptVerdict] = frozenset({"recovered", "finished", "clean"})
+GOOD: frozenset[AttemptVerdict] = frozenset({"recovered", "finished", "clean"})
+"""Verdicts of which a single one fails no item."""
 
 
 class ShownFailure(Exception):
@@ -74,7 +75,7 @@ class CheckStanding:
     def show(self, record: AttemptRecord) -> None:
         """Take in what a try showed; raise when the check is broken, not over, or proved nothing."""
         self._tries.append(record.verdict)
-        if record.verdict not in _GOOD:
+        if record.verdict not in GOOD:
             self._last_bad = record
         if self._plan.kind == "live":
             self._show_live(record)
@@ -107,7 +108,7 @@ class CheckStanding:
         return f"plan {self._gate.project.config.plan}" if allows else None
 
     def _show_quarantined(self, record: AttemptRecord) -> None:
-        if record.verdict not in _GOOD:
+        if record.verdict not in GOOD:
             self._fail_or_skip(record, attempt_lines(record, "quarantined"))
 
     def _show_check(self, record: AttemptRecord) -> None:
@@ -123,7 +124,7 @@ class CheckStanding:
         else:
             standing = "the check is broken" if len(self._tries) > 1 else "the check is broken, not confirmed"
         # The last try may have passed; what is shown is the try that makes the check fail.
-        shown = record if record.verdict not in _GOOD else self._last_bad or record
+        shown = record if record.verdict not in GOOD else self._last_bad or record
         raise ShownFailure(attempt_lines(shown, standing))
 
     def _fail_or_skip(self, record: AttemptRecord, lines: list[str]) -> None:

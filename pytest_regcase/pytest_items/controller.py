@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from pytest_regcase.case_files import LoadedCase
 from pytest_regcase.errors import LedgerError
 from pytest_regcase.ledger.store import Ledger
+from pytest_regcase.pytest_items.check_standing import GOOD
 from pytest_regcase.pytest_items.collected import never_collected_lines
 from pytest_regcase.pytest_items.function_lists import FunctionsOfSession, PlannedAttempt, is_part
 from pytest_regcase.pytest_items.gate_run import GateRun
@@ -31,8 +33,11 @@ from pytest_regcase.session.gate import decide_session
 from pytest_regcase.session.gate_over import release_over
 from pytest_regcase.session.ledger_exchange import SPOOL_FILE
 from pytest_regcase.session.opening import invalid_cases
+from pytest_regcase.session.own_check import failed_by
 from pytest_regcase.session.revision import revision_over
 from pytest_regcase.session.unfinished import unfinished_record
+
+_SAYS_LENGTH = 500
 
 
 class Controller:
@@ -80,6 +85,13 @@ class Controller:
     def attempts(self) -> Sequence[AttemptRecord]:
         """The attempts of this session, as they came."""
         return self._attempts
+
+    @property
+    def cases(self) -> Sequence[LoadedCase]:
+        """The cases that were asked for, and those that only functions run."""
+        entries = self._gate.entries
+        asked_for = [entry.loaded for entry in entries if entry.loaded is not None]
+        return [*asked_for, *self._functions.cases_beside(entries)]
 
     def tries_of(self, key: AttemptKey) -> Sequence[AttemptRecord]:
         """The attempts of this session at one planned attempt, as they came."""
@@ -129,13 +141,18 @@ class Controller:
         record = self._recorded(report) or self._unfinished(report, planned)
         if record is None:
             return
-        try_number = self._tries[record.key]
-        self._tries[record.key] += 1
+        key = record.key
+        try_number = self._tries[key]
+        self._tries[key] += 1
         if record.try_number != try_number:
             # A worker that crashed took its count of tries with it.
             record = record.model_copy(
                 update={"try_number": try_number, "attempt_id": f"{record.attempt_id}.try-{try_number}"}
             )
+        if report.failed and all(each.verdict in GOOD for each in (*self.tries_of(key), record)):
+            # Ours fails only what was not good: a plugin with checks of its own did that.
+            last = report.longreprtext.strip().rpartition("\n")[2][:_SAYS_LENGTH]
+            record = failed_by(record, planned.plan.kind, f"pytest shows it as failed: {last}")
         self._append(record)
 
     def pytest_keyboard_interrupt(self) -> None:
@@ -230,6 +247,8 @@ class Controller:
         if report.when not in ("setup", "call", "teardown"):
             # xdist's report of a crash has a phase of its own; rerunfailures may have it repeated.
             why, text = "worker-crashed", "the pytest worker that ran it ended without a word"
+        elif report.skipped and report.when == "call" and isinstance(report.longrepr, tuple):
+            why, text = "machinery-broke", f"it was skipped while it ran: {report.longrepr[2]}"
         elif report.when == "call" or (report.when == "setup" and report.outcome in ("failed", "rerun")):
             why, text = "machinery-broke", f"no record came with its {report.when} report: {report.longreprtext}"
         else:

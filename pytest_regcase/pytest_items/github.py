@@ -5,16 +5,14 @@ from collections.abc import Generator
 import pytest
 
 from pytest_regcase.pytest_items.controller import Controller
-from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.session.github_actions import GitHubActions
 
 
 class GitHub:
     """Appends to the step's summary and prints annotations."""
 
-    def __init__(self, actions: GitHubActions, gate: GateRun, controller: Controller) -> None:
+    def __init__(self, actions: GitHubActions, controller: Controller) -> None:
         self._actions = actions
-        self._gate = gate
         self._controller = controller
         self._trouble: str | None = None
 
@@ -30,6 +28,6 @@ class GitHub:
         """Print one annotation a line; the runner reads one only at the start of a line."""
         if self._trouble is not None:
             terminalreporter.write_line(f"regcase: {self._trouble}")
-        cases = [entry.loaded for entry in self._gate.entries if entry.loaded is not None]
-        for line in self._actions.annotations(self._controller.decision, cases, self._controller.troubles):
+        controller = self._controller
+        for line in self._actions.annotations(controller.decision, controller.cases, controller.troubles):
             terminalreporter.write_line(line)

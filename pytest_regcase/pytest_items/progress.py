@@ -104,6 +104,8 @@ class Progress:
         """Look at where the reports go: pytest knows that only now."""
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is None or self._config.get_verbosity() < 0:
+            # Nobody looks, and each of our hooks would be called for every attempt.
+            self._config.pluginmanager.unregister(self)
             return
         self._reporter = reporter
         captures = self._config.getoption("capture", "fd") != "no"

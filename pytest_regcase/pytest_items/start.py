@@ -122,7 +122,7 @@ def _opened(
     )
     actions = GitHubActions.found_in(os.environ)
     if actions is not None:
-        config.pluginmanager.register(GitHub(actions, gate, controller), "regcase-github")
+        config.pluginmanager.register(GitHub(actions, controller), "regcase-github")
     if config.getoption("xmlpath", None):
         config.pluginmanager.register(JUnit(gate, controller, config), "regcase-junit")
     config.pluginmanager.register(controller, "regcase-controller")

@@ -20,7 +20,7 @@ def inert(line: str) -> str:
 
 
 def inert_lines(text: str) -> list[str]:
-    """Return the lines of an agent's words, each `inert`: what ends a line for Python ends one for a runner too."""
+    """Return the lines of an agent's words, each `inert`; what ends one for a runner ends one here."""
     return [inert(each) for each in text.splitlines()]
 
 

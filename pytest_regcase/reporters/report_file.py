@@ -29,7 +29,7 @@ class ReportFile:
                 f"Couldn't choose a format for {option}={path.name}: no reporter has the suffix"
                 f" {path.suffix!r}.\nKnown: {', '.join(sorted(known)) or 'none'}."
             )
-        if path.is_dir():
+        if os.path.isdir(path):
             raise UsageRefused(f"Couldn't use {option}={path}: it is a folder.\nName a file.")
         self.path = path
         self._reporter = known[path.suffix]

@@ -130,7 +130,8 @@ def _claimed_fix(loaded: LoadedCase) -> Fix:
         last = max(case.closed, key=lambda each: in_utc(each.at))
         raise UsageRefused(
             f"Couldn't close {loaded.id}: {last.by} did on {day(last.at)}.\n"
-            f"Its numbers stand in [[closed]]: regcase history {loaded.id}"
+            f"Its numbers stand in [[closed]]: regcase history {loaded.id}\n"
+            f"If it came back since, and there is another fix: regcase fix {loaded.id}"
         )
     if state == "retired":
         raise UsageRefused(

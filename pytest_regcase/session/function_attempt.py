@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pytest_regcase.agents import outputs
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation
@@ -21,9 +21,10 @@ from pytest_regcase.records.observed import Observed
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.trial import Trial
-from pytest_regcase.records.words import AttemptVerdict, EndedBy, InconclusiveReason, ScenarioKind
+from pytest_regcase.records.words import EndedBy, InconclusiveReason
 from pytest_regcase.session.begun import Begun
 from pytest_regcase.session.function_supplier import RunningSupplier
+from pytest_regcase.session.own_check import failed_by
 from pytest_regcase.session.plan import agent_config
 from pytest_regcase.session.staging import DEFAULT_MODEL, Stage, task_id, task_text, throw_away_key
 from pytest_regcase.session.watch import Budgets, Watched
@@ -33,11 +34,6 @@ AFTER_CUT_OFF = "what came after we took the supplier away is not read"
 _COARSE_SECONDS = 0.05
 """By so much a file system may be behind the clock: it takes the time of the last timer tick."""
 _CUT_OFF: frozenset[EndedBy] = frozenset({"deadline", "cap", "cut-short"})
-_OWN_CHECK_FAILED: dict[ScenarioKind, AttemptVerdict] = {
-    "control": "did-not-finish",
-    "simulation": "not-recovered",
-    "live": "failed-otherwise",
-}
 
 
 @dataclass(frozen=True)
@@ -225,15 +221,11 @@ class FunctionAttempt:
             return self._inconclusive("not-delivered", what)
         record = self._judged(ended, self._stage, self._running, seen)
         conditions = {"in_process": True} | ({} if ended.says is None else {"raised": ended.says})
-        changes: dict[str, Any] = {"conditions": conditions}
+        record = record.model_copy(update={"conditions": conditions})
         if ended.how == "own-check":
-            changes["says"] = "; ".join(
-                filter(None, (f"the function's own check failed: {ended.says}", record.says))
-            )
-            if record.verdict != "inconclusive":
-                # Whatever else it showed: who wrote the function says that it is not as it should be.
-                changes["verdict"] = _OWN_CHECK_FAILED[self._begun.plan.kind]
-        return record.model_copy(update=changes)
+            # Whatever else it showed: who wrote the function says that it is not as it should be.
+            return failed_by(record, self._begun.plan.kind, f"the function's own check failed: {ended.says}")
+        return record
 
     def _judged(self, ended: FunctionEnd, stage: Stage, running: RunningSupplier, seen: Watched) -> AttemptRecord:
         begun, config = self._begun, self._config

@@ -6,13 +6,16 @@ snapshot that asks for it. Never prints.
 """
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from pytest_regcase.agents.revision import agent_digest
 from pytest_regcase.case_files import LoadedCase
 from pytest_regcase.config import AgentConfig, Project
+from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.records.canonical import digest_of
+from pytest_regcase.records.decision import Reason
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.session.plan import agent_name
 
@@ -24,6 +27,20 @@ _SETTINGS = "settings"
 def is_function(agent: str) -> bool:
     """Say whether an agent's name is that of a test function; a configured one holds no colon."""
     return _SEPARATOR in agent
+
+
+def is_unknown(key: AttemptKey) -> bool:
+    """Say whether a key stands for test functions of which nobody knows what they run: it has no case's name."""
+    return key.case_id == key.agent
+
+
+def unknown_functions(planned: Iterable[AttemptKey]) -> Iterator[Reason]:
+    """Yield why a decision is not green for a function whose mark is wrong, and for a file that skips itself."""
+    for name in sorted({key.agent for key in planned if is_unknown(key)}):
+        text = "functions marked `regcase` here were not run (the file skips itself)"
+        if is_function(name):
+            text = "the function could not be run; see its mark"
+        yield Reason(code="not-run", text=f"{name}: {text}")
 
 
 def with_agent(project: Project, name: str, config: AgentConfig) -> Project:

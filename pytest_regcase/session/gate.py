@@ -19,8 +19,15 @@ from pytest_regcase.rules import gate
 from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs, PlannedCheck
 from pytest_regcase.rules.independence import fresh_draws
 from pytest_regcase.rules.lifecycle import case_state, is_retired, last_fix
-from pytest_regcase.session.functions import for_function, function_digest, is_function, live_key
-from pytest_regcase.session.last_attempts import LastAttempt, last_attempts
+from pytest_regcase.session.functions import (
+    for_function,
+    function_digest,
+    is_function,
+    is_unknown,
+    live_key,
+    unknown_functions,
+)
+from pytest_regcase.session.last_attempts import last_attempts, still_red
 from pytest_regcase.session.ledger_history import check_histories
 from pytest_regcase.session.plan import agent_name
 from pytest_regcase.session.probation import probation_reasons
@@ -162,7 +169,7 @@ def decide_sessions(
             of_case.setdefault(key.case_id, []).append(key)
     left_out = {case_id for row in rows for case_id in row.left_out} - of_case.keys()
     inputs: list[CaseInputs] = []
-    still_red: list[Reason] = []
+    red_before: list[Reason] = []
     for loaded in cases:
         if loaded.id in problems or loaded.id in without_agent:
             continue
@@ -172,7 +179,7 @@ def decide_sessions(
         checks = _checks(project, loaded, own, known, snapshot, made)
         since = live.get(loaded.id, _SinceFix())
         last = last_attempts(project, loaded, known, snapshot, ledger) if loaded.id in left_out else {}
-        still_red += _still_red(loaded, last)
+        red_before += still_red(loaded, last)
         inputs.append(
             _inputs(project, loaded, known, snapshot, ledger, checks, since).model_copy(
                 update={
@@ -189,7 +196,7 @@ def decide_sessions(
             today=today or date.today(),
             cases=tuple(inputs),
             invalid=problems,
-            lost=tuple(sorted({key.case_id for key in planned if not _is_unknown(key)} - accounted)),
+            lost=tuple(sorted({key.case_id for key in planned if not is_unknown(key)} - accounted)),
             policy=gate_policy(project).name,
             claim_days=project.config.claim_days,
             max_quarantined=project.config.max_quarantined,
@@ -197,8 +204,8 @@ def decide_sessions(
             quarantine=project.config.quarantine,
             found=(
                 *found,
-                *_unknown_functions(planned),
-                *still_red,
+                *unknown_functions(planned),
+                *red_before,
                 *_live_not_made(project, cases, rows, live),
                 *probation_reasons(
                     project, cases, ledger, {row.session_id for row in rows}, red=profile != "pull-request"
@@ -207,28 +214,6 @@ def decide_sessions(
             interrupted=interrupted,
         )
     )
-
-
-def _still_red(loaded: LoadedCase, last: Mapping[AttemptKey, LastAttempt | None]) -> Iterator[Reason]:
-    """What was red when it last ran is red until it runs again: few minutes are no way out."""
-    red = ", ".join(key.scenario for key, each in last.items() if each is not None and not each.came_out_well)
-    if red:
-        text = f"not run: it did not fit into the minutes of this session, and {red} was red when it last ran"
-        yield Reason(code="not-run", case_id=loaded.id, text=text, red=loaded.case.quarantine is None)
-
-
-def _is_unknown(key: AttemptKey) -> bool:
-    """Say whether a key stands for test functions of which nobody knows what they run: it has no case's name."""
-    return key.case_id == key.agent
-
-
-def _unknown_functions(planned: Sequence[AttemptKey]) -> Iterator[Reason]:
-    """A function whose mark is wrong, and a file that skips itself."""
-    for name in sorted({key.agent for key in planned if _is_unknown(key)}):
-        text = "functions marked `regcase` here were not run (the file skips itself)"
-        if is_function(name):
-            text = "the function could not be run; see its mark"
-        yield Reason(code="not-run", text=f"{name}: {text}")
 
 
 def _functions(
@@ -285,18 +270,24 @@ def _inputs(
 def _live_not_made(
     project: Project, cases: Sequence[LoadedCase], rows: Sequence[SessionRow], live: Mapping[str, "_SinceFix"]
 ) -> Iterator[Reason]:
-    """Live runs that were asked for and are due, where nothing is there to run them against."""
-    if project.config.upstream is not None or not any(row.live_new for row in rows):
+    """Live runs that were asked for and are due, where there is nothing to run them against or to count them in."""
+    if not any(row.live_new for row in rows):
         return
+    no_upstream = project.config.upstream is None
     for loaded in cases:
-        due = loaded.case.passes_through or (
-            loaded.id in live
-            and live[loaded.id].ledger_is_at_hand
-            and case_state(loaded.case, recurred=False) == "verifying"
-        )
-        if due and not is_retired(loaded.case):
+        claimed = live.get(loaded.id) if case_state(loaded.case, recurred=False) == "verifying" else None
+        red = loaded.case.quarantine is None
+        if is_retired(loaded.case):
+            continue
+        if claimed is not None and not claimed.ledger_is_at_hand:
+            text = (
+                "live runs were asked for and none is made: the ledger that its last fix was claimed on is not at"
+                " hand, and no number of runs on another one settles the claim"
+            )
+            yield Reason(code="other-ledger", case_id=loaded.id, text=text, red=red)
+        elif no_upstream and (claimed is not None or loaded.case.passes_through):
             text = "live runs were asked for and cannot be made: [tool.regcase.upstream] is not configured"
-            yield Reason(code="no-upstream", case_id=loaded.id, text=text, red=loaded.case.quarantine is None)
+            yield Reason(code="no-upstream", case_id=loaded.id, text=text, red=red)
 
 
 def _attempts_of(ledger: "Ledger", rows: Sequence[SessionRow]) -> dict[AttemptKey, list[AttemptRecord]]:
@@ -324,10 +315,12 @@ class _SinceFix(NamedTuple):
     """This is the ledger that the fix was claimed on, with at least the rows that it had then."""
 
 
-def _newest(ledger: "Ledger", key: AttemptKey, digests: Digests) -> Iterator[AttemptRecord]:
+def _newest(
+    ledger: "Ledger", case_id: str, agent: str, scenarios: Mapping[str, Digests]
+) -> Mapping[str, Iterator[AttemptRecord]]:
     from pytest_regcase.ledger.lookup import newest
 
-    return newest(ledger, key.case_id, key.agent, key.scenario, digests)
+    return newest(ledger, case_id, agent, scenarios)
 
 
 def _live_since_fix(

@@ -122,12 +122,18 @@ def gate_over(
         present, _ = agent_digests(project, names | {each.agent for each in heads if each.agent is not None})
         chosen = newest_run(heads, run_id=run_id(), profile=profile, revisions=present)
     rows = tuple(whole(ledger, chosen.rows))
+    if candidate is not None:
+        # What it was not run on was not run: an earlier revision's attempts say nothing of it.
+        rows = tuple(each.model_copy(update={"left_out": ()}) for each in rows)
     newest = max(rows, key=lambda each: each.started_at, default=None)
     snapshot = SessionSnapshot(
         session_id="look",
         folder=str(project.root),
         profile=profile or (newest.profile if newest is not None else "pull-request"),
-        live_new=live_new_in(project, (newest.live_new if newest is not None else None) or 0),
+        # Of a case whose replies are passed through, too, a candidate needs that it ran.
+        live_new=live_new_in(project, (newest.live_new if newest is not None else None) or 0)
+        if candidate is None
+        else 1,
         agent=None if newest is None else newest.agent,
         ledger_id=ledger.ledger_id,
         # Of what is not configured, a test function, the session alone knows the revision.

@@ -95,8 +95,8 @@ def dated_ahead(rows: Iterable[SessionRow], now: datetime) -> tuple[Reason, ...]
     return tuple(
         Reason(
             code="dated-ahead",
-            text=f"session {each.session_id} is dated {in_utc(each.started_at):%Y-%m-%d %H:%M} UTC, later than now,"
-            " so nobody knows whether it is the newest",
+            text=f"session {each.session_id} is dated {in_utc(each.started_at):%Y-%m-%d %H:%M} UTC, later than"
+            " now, so nobody knows whether it is the newest",
         )
         for each in rows
         if in_utc(each.started_at) > now + _CLOCKS_DIFFER

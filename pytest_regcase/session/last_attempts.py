@@ -1,12 +1,13 @@
-"""When each check of a case was last attempted as it is now, by whichever revision, and whether it came out well."""
+"""When each check of a case was last attempted as it is, by whichever revision, and whether it came out well."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptKey
+from pytest_regcase.records.decision import Reason
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.rules.policies import check_result
 from pytest_regcase.session.plan import plan_case
@@ -58,3 +59,11 @@ def last_attempts(
             result = check_result(policy, last.verdicts, crashed=last.crashed)
             found[plan.key] = LastAttempt(last.at, result in ("passed", "flaky"))
     return found
+
+
+def still_red(loaded: LoadedCase, last: Mapping[AttemptKey, LastAttempt | None]) -> Iterator[Reason]:
+    """Say of a case without room that it was red when it last ran: it is red until it runs again."""
+    red = ", ".join(key.scenario for key, each in last.items() if each is not None and not each.came_out_well)
+    if red:
+        text = f"not run: it did not fit into the minutes of this session, and {red} was red when it last ran"
+        yield Reason(code="not-run", case_id=loaded.id, text=text, red=loaded.case.quarantine is None)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pytest_regcase.agents.revision import agent_digest_at
 from pytest_regcase.case_files import LoadedCase
-from pytest_regcase.config import AgentConfig, Project, read_config
+from pytest_regcase.config import Project, read_config
 from pytest_regcase.errors import FileError, UsageRefused
 from pytest_regcase.records.attempt import Digests
 from pytest_regcase.records.canonical import digest_of
@@ -35,6 +35,22 @@ class Ran:
     """Why it is not known which revision or model that was, so that the trial counts for none of ours."""
     assumed: str | None = None
     """What was taken to be so because the log does not say otherwise."""
+
+
+def digest_at(project: Project, agent_name: str, commit: str) -> tuple[str | None, str | None]:
+    """Return the revision digest that an agent had at a commit, or None and why it cannot be known."""
+    found = commit_named(project.root, commit)
+    if found is None:
+        return None, f"commit {commit[:10]} is not in this repository (is the clone shallow?)"
+    config = _config_at(project, found)
+    agent = config.agents.get(agent_name) if config is not None else None
+    if config is None or agent is None:
+        return None, f"commit {commit[:10]} configures no agent {agent_name!r}"
+    folders = (*config.cases, *config.fixtures, ".regcase")
+    digest = agent_digest_at(project.root, agent_name, agent, found.commit, folders)
+    if digest is None:
+        return None, f"commit {commit[:10]} does not hold all that is the agent's revision"
+    return digest, None
 
 
 class LogRevisions:
@@ -76,20 +92,7 @@ class LogRevisions:
         return self._of_commit(named[1])
 
     def _digest_at(self, commit: str) -> tuple[str | None, str | None]:
-        found = commit_named(self._project.root, commit)
-        if found is None:
-            return None, f"commit {commit[:10]} is not in this repository (is the clone shallow?)"
-        config = _config_at(self._project, found)
-        agent = config.agents.get(self._agent) if config is not None else None
-        if config is None or agent is None:
-            return None, f"commit {commit[:10]} configures no agent {self._agent!r}"
-        digest = self._of_agent(found, agent, (*config.cases, *config.fixtures))
-        if digest is None:
-            return None, f"commit {commit[:10]} does not hold all that is the agent's revision"
-        return digest, None
-
-    def _of_agent(self, found: Revision, agent: AgentConfig, folders: tuple[str, ...]) -> str | None:
-        return agent_digest_at(self._project.root, self._agent, agent, found.commit, (*folders, ".regcase"))
+        return digest_at(self._project, self._agent, commit)
 
     def _model(self, trial: Trial) -> tuple[str | None, str | None, str | None]:
         """Return the model digest, why it is not the present one, and what was assumed."""

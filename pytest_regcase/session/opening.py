@@ -17,6 +17,7 @@ from pytest_regcase.case_files import LoadedCase, LoadedSimulation, duplicate_id
 from pytest_regcase.config import Project
 from pytest_regcase.errors import FileError, RegcaseError, UsageRefused
 from pytest_regcase.records.attempt import AttemptPlan
+from pytest_regcase.records.canonical import digest_of
 from pytest_regcase.records.session import SessionRow, SessionSnapshot
 from pytest_regcase.records.words import Profile
 from pytest_regcase.session.git_revision import work_tree_commit
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # workers of xdist plan without SQLAlchemy
 
 RUN_IDS = ("REGCASE_RUN_ID", "GITHUB_RUN_ID", "CI_PIPELINE_ID")
 """Variables that name the run of a CI, the first that is set: all shards of one run have the same."""
+_LONGEST_RUN_ID = 200
 NO_UPSTREAM = (
     "no live run can be made, so none is planned: [tool.regcase.upstream] is not configured; name the supplier's"
     " base_url there"
@@ -233,8 +235,15 @@ def session_row(project: Project, opened: Opened) -> SessionRow:
 
 
 def run_id() -> str | None:
-    """Return the id of the CI run that this is part of, as its environment says; None outside of one."""
-    return next((os.environ[each] for each in RUN_IDS if os.environ.get(each)), None)
+    """Return the id of the CI run that this is part of, as its environment says; None outside of one.
+
+    It is the same as the ledger will have it: what is no UTF-8 text is replaced, a longer one becomes its digest.
+    """
+    said = next((os.environ[each] for each in RUN_IDS if os.environ.get(each)), None)
+    if said is None:
+        return None
+    text = said.encode("utf-8", "replace").decode()
+    return text if len(text) <= _LONGEST_RUN_ID else digest_of(text)
 
 
 def sessions_folder(project: Project) -> Path:

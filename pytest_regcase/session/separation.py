@@ -29,27 +29,30 @@ def case_separation(
     loaded: LoadedCase,
     simulations: Mapping[str, LoadedSimulation],
     snapshot: SessionSnapshot,
-    newest: Callable[[AttemptKey, Digests], Iterable[AttemptRecord]],
+    newest: Callable[[str, str, Mapping[str, Digests]], Mapping[str, Iterable[AttemptRecord]]],
 ) -> Separation | None:
     """Return the matrix over the case's simulations; None where fewer than two have anything to compare.
 
-    `newest` gives the attempts of a scenario on some digests, the newest first. Only those of the present digests
-    count, confirm runs and earlier sessions included: they show what differs by chance.
+    `newest` gives a case's attempts by an agent for each of some scenarios on its digests, the newest first. Only
+    those of the present digests count, confirm runs and earlier sessions included: they show what differs by
+    chance.
     """
     known = {name: simulations[name] for name in loaded.case.simulation_ids if name in simulations}
     asked = loaded.case.expected_recovery.separates_causes is True
     if is_retired(loaded.case) or len(known) < 2:
         return None
     agent = agent_name(loaded, snapshot)
-    said: dict[str, list[Said]] = {}
+    present: dict[str, Digests] = {}
     for name, simulation in known.items():
         plan = AttemptPlan(
             key=AttemptKey(case_id=loaded.id, agent=agent, scenario=name),
             kind="simulation",
             hypothesis=simulation.simulation.hypothesis,
         )
-        present = attempt_digests(project, loaded, simulation, plan, snapshot)
-        delivered = (each.said for each in newest(plan.key, present) if each.said is not None)
+        present[name] = attempt_digests(project, loaded, simulation, plan, snapshot)
+    said: dict[str, list[Said]] = {}
+    for name, attempts in newest(loaded.id, agent, present).items():
+        delivered = (each.said for each in attempts if each.said is not None)
         runs = list(islice(delivered, RUNS_COMPARED))
         if runs:
             said[name] = runs[::-1]

@@ -75,7 +75,7 @@ def light_trial(
     )
     own_task = same_task(loaded.case, task_text, bare)
     at = _began(trial)
-    identity = _identity(loaded, trial, case_digest)
+    identity = _identity(loaded, trial, at, case_digest)
     draws = tuple(_draws(loaded, trial, bare, identity, at, own_task=own_task is True)) if at is not None else ()
     return LightTrial(name, source_event(bare), identity, _run_of(trial, at), bare, own_task, at, draws)
 
@@ -177,11 +177,15 @@ def _began(trial: Trial) -> datetime | None:
     return None if found is None else in_utc(found)
 
 
-def _identity(loaded: LoadedCase, trial: Trial, case_digest: str) -> str:
-    """Return the id of a trial's row: by what its log calls it, or by its content, never by where the log lies."""
+def _identity(loaded: LoadedCase, trial: Trial, at: datetime | None, case_digest: str) -> str:
+    """Return the id of a trial's row: by what its log calls it, or by its content, never by where the log lies.
+
+    A recorded id may be a task's, which another sweep has too: when the trial began tells the two apart.
+    """
     harness = (trial.harness or trial.format).split(" ")[0]
     by_itself = trial.event_id_from == "digest" or len(trial.event_id) >= _LONG_ID
-    parts = [harness, None if by_itself else trial.run_id, trial.task_id, trial.attempt, trial.event_id]
+    began = None if at is None or trial.event_id_from == "digest" else at.isoformat()
+    parts = [harness, None if by_itself else trial.run_id, trial.task_id, trial.attempt, trial.event_id, began]
     return f"sweep.{loaded.id}.{digest_of([parts, case_digest])[len('sha256:') :][:32]}"
 
 

@@ -6,7 +6,7 @@ another branch's by then. Never prints.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from pytest_regcase.records.version import Decided, Held, Version
 from pytest_regcase.redaction import Redactor
 from pytest_regcase.rules.lifecycle import in_utc
 from pytest_regcase.session.git_revision import DIRTY, commit_named
+from pytest_regcase.session.log_revision import digest_at
 from pytest_regcase.session.revision import configured, revision_over
 from pytest_regcase.session.who import who_acts
 
@@ -97,7 +98,8 @@ def find_revision(project: Project, ledger: "Ledger", name: str) -> KnownRevisio
     """Return the one revision that `name` means.
 
     That is a digest, or at least 7 digits of its beginning, with or without ``sha256:``; or whatever git takes for
-    a commit that a session recorded. Where git does not know it, the beginning of a recorded commit is enough.
+    a commit that a session recorded, or at which the agents are those of a session. Where git does not know it,
+    the beginning of a recorded commit is enough.
 
     Raises:
         UnknownName: no revision here is meant; the text lists those that are.
@@ -116,6 +118,8 @@ def find_revision(project: Project, ledger: "Ledger", name: str) -> KnownRevisio
         wanted = commit or (digits if is_beginning else None)
         by_commit = [] if wanted is None else [_by_commit(each, wanted) for each in known]
         found = {each.digest: each for each in by_commit if each is not None} | found
+    if not found and commit is not None:
+        found = {each.digest: each for each in _of_equal_agents(project, commit, known)}
     if not found:
         raise UnknownName(_unknown(name, commit, known))
     if len(found) > 1:
@@ -187,8 +191,8 @@ def _allowing(revision: KnownRevision, grounds: "Grounds", at: datetime) -> Deci
         )
     if newest.at > at:
         raise UsageRefused(
-            f"Couldn't promote {revision.short}: its last decision is dated {moment_text(newest.at)}, and here it is"
-            f" {moment_text(at)}; a later one may be hidden behind it.\n"
+            f"Couldn't promote {revision.short}: its last decision is dated {moment_text(newest.at)}, and here it"
+            f" is {moment_text(at)}; a later one may be hidden behind it.\n"
             "Check this machine's clock and the other's, or wait."
         )
     held = None if newest.rests_on is None else newest.rests_on.held
@@ -243,18 +247,28 @@ def _by_commit(revision: KnownRevision, commit: str) -> KnownRevision | None:
     return KnownRevision(revision.digest, revision.sessions, (notice,))
 
 
+def _of_equal_agents(project: Project, commit: str, known: Sequence[KnownRevision]) -> Iterator[KnownRevision]:
+    """The revisions whose agents are what they are at a commit that no session was run on: one of docs, say."""
+    names = {name for each in known for name in each.agents}
+    there = {name: digest_at(project, name, commit)[0] for name in sorted(names)}
+    for each in known:
+        if each.agents and all(there[name] == digest for name, digest in each.agents.items()):
+            notice = f"no session was run on commit {commit[:10]}; the agents there are those of {each.short}"
+            yield replace(each, notices=(*each.notices, notice))
+
+
 def _unknown(name: str, commit: str | None, known: Sequence[KnownRevision]) -> str:
     why = "no session of this ledger ran it"
-    if commit is not None and not commit.startswith(name.strip().lower()):
-        why = f"git knows it as commit {commit[:10]}, and no session of this ledger was run on that"
+    if commit is not None:
+        why = f"no session of this ledger was run on commit {commit[:10]}, or with the agents as they are there"
     if not known:
         return (
             f"Couldn't find revision {name!r}: the ledger has no session of any revision.\n"
             "The first is made by: pytest --regcase"
         )
     return (
-        f"Couldn't find revision {name!r}: {why}.\nGive one of these, a commit of one, or at least 7 digits:\n"
-        f"{_listed(known)}"
+        f"Couldn't find revision {name!r}: {why}.\nRun pytest --regcase on it first, or give one of these, a"
+        f" commit of one, or at least 7 digits:\n{_listed(known)}"
     )
 
 

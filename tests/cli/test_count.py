@@ -73,11 +73,11 @@ def test_after_a_recurrence_it_says_that_the_case_is_regressed(
     made: CountProject, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logs = sweep(made.root / "logs", [Made(1, made.fixed), recurred(2, made.fixed)])
-    assert main(["count", ID, "--from-trials", str(logs)]) == 0
+    assert main(["count", ID, "--from-trials", str(logs)]) == 1
     out = capsys.readouterr().out
     assert "clean 1, recurred 1; from 1 run of a harness\n" in out
     assert "recurred: " in out
-    assert out.endswith("  regcase handover no-answer\n")
+    assert out.endswith("  regcase fix no-answer\n")
 
 
 def test_enough_clean_trials_can_be_closed(made: CountProject, capsys: pytest.CaptureFixture[str]) -> None:

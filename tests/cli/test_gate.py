@@ -213,6 +213,8 @@ class TestOneSession:
     def test_another_agent_that_the_session_ran(self, two: Sessions, capsys: CAPTURE) -> None:
         decided = two.run(agent="other")
         assert gate(capsys) == (0, json.loads(canonical_json(decided.to_plain())))
+        assert main(["gate"]) == 0
+        assert capsys.readouterr().out.splitlines()[0].endswith("(pull-request, agent other)")
 
     def test_what_had_no_room(self, two: Sessions, capsys: CAPTURE) -> None:
         decided = two.run(max_minutes=25)
@@ -258,6 +260,18 @@ class TestRunOfACi:
         assert code == 3
         says = [each["text"] for each in document["reasons"] if each["code"] == "no-session"]
         assert says == ["the CI run 79 left no session in this ledger"]
+
+    @pytest.mark.parametrize("run_id", ["\udcff", "x" * 201])
+    def test_whatever_it_is_called_it_is_found_again(
+        self, two: Sessions, capsys: CAPTURE, monkeypatch: pytest.MonkeyPatch, run_id: str
+    ) -> None:
+        monkeypatch.setenv("REGCASE_RUN_ID", run_id)
+        two.run()
+        with Ledger.open(f"sqlite:///{two.place()}") as found:
+            (head,) = session_heads(found)
+        assert head.run_id is not None
+        assert len(head.run_id) <= 200
+        assert gate(capsys)[0] == 0
 
     def test_an_empty_variable_is_none(
         self, two: Sessions, capsys: CAPTURE, monkeypatch: pytest.MonkeyPatch
@@ -344,6 +358,17 @@ class TestPlaces:
         assert (code, report["gate"], len(report["attempts"])) == (0, document, 4)
         assert main(["gate", "--report", "a.odt"]) == 2
         assert "Couldn't choose a format for --report=a.odt" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("name", ["x" * 300 + ".json", "pyproject.toml/out/a.json"])
+    def test_a_report_that_cannot_be_written_hides_no_decision(
+        self, two: Sessions, capsys: CAPTURE, name: str
+    ) -> None:
+        two.run({"trial-1::stall-v1": "not-recovered"})
+        assert main(["gate", "--report", name]) == 2
+        said = capsys.readouterr()
+        assert "FAIL      trial-1: stall-v1" in said.out
+        assert "Couldn't write" in said.err
+        assert "failure of regcase" not in said.err
 
 
 class TestModelCalls:

@@ -73,8 +73,8 @@ def test_the_newest_come_first_and_all_of_them_can_be_had(ledger: Ledger) -> Non
     for each in made[::-2] + made[-2::-2]:
         ledger.append(each)
     ledger.append(an_attempt("recovered", digests=Digests(case="c", agent="other")))
-    found = list(newest(ledger, "trial-37", "default", made[0].scenario, DIGESTS))
-    assert found == made[::-1]
+    found = newest(ledger, "trial-37", "default", {made[0].scenario: DIGESTS, "another-v1": DIGESTS})
+    assert {name: list(each) for name, each in found.items()} == {made[0].scenario: made[::-1], "another-v1": []}
 
 
 def test_merged_in_any_order_the_same_rows_count(new_url: MakeUrl) -> None:

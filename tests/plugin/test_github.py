@@ -30,6 +30,21 @@ def test_annotations_start_a_line_and_the_summary_is_added(
     assert (project.root / "summary.md").read_text().startswith("## regcase: FAIL\n")
 
 
+def test_the_case_of_a_function_is_annotated_in_its_file_though_no_case_was_asked_for(
+    project: GateProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(project.root))
+    project.add_case("trial-1", ["stall-v1"])
+    project.pytester.makepyfile(
+        test_mine="import pytest\n@pytest.mark.regcase('trial-1')\ndef test_mine(regcase): pass\n"
+    )
+    project.script({"test_mine::stall-v1": ["not-recovered"] * 3})
+    result = project.run("test_mine.py", "-q")
+    (line,) = [each for each in result.outlines if each.startswith("::")]
+    assert line.startswith("::error file=cases/trial-1/case.toml,line=13,title=regcase check-broken%3A trial-1::")
+
+
 def test_a_summary_that_cannot_be_written_is_said_and_decides_nothing(
     project: GateProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

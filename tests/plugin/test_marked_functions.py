@@ -332,6 +332,31 @@ def test_what_a_function_prints_or_raises_is_no_command_to_a_runner(marked: Gate
     assert any("| ::stop-commands::x" in line for line in shown)
 
 
+SOFT_CHECKS = """
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if call.when == "call" and "stall-v1" in item.nodeid:
+        report.outcome, report.longrepr = "failed", "1 soft check failed"
+    return report
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("-n2",)], ids=["serial", "xdist"])
+def test_what_another_plugin_shows_as_failed_is_not_counted_as_good(
+    marked: GateProject, words: tuple[str, ...]
+) -> None:
+    conftest = marked.root / "conftest.py"
+    conftest.write_text(conftest.read_text() + SOFT_CHECKS)
+    result = marked.run("--regcase-report=report.json", *words)
+    result.assert_outcomes(passed=4, failed=2)
+    assert by_function(marked) == {**THREE, "test_mine::stall-v1": ["not-recovered"]}
+    assert decision(marked)["decision"] == "fail"
+    (row,) = [each for each in marked.rows() if each.agent == AGENT and each.scenario == "stall-v1"]
+    assert row.says == "pytest shows it as failed: 1 soft check failed"
+
+
 @pytest.mark.parametrize("words", [(), ("-n2",)], ids=["serial", "xdist"])
 def test_a_module_that_skips_itself_leaves_its_functions_unproven(
     marked: GateProject, words: tuple[str, ...]
@@ -373,6 +398,7 @@ def test_a_skip_inside_the_function_is_no_attempt_that_shows_anything(marked: Ga
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert decision(marked)["decision"] == "unproven"
     assert {each.verdict for each in marked.rows()} == {"inconclusive"}
+    assert {each.says for each in marked.rows()} == {"it was skipped while it ran: Skipped: not today"}
 
 
 def test_a_retired_case_is_not_run_by_its_function(marked: GateProject) -> None:

@@ -1,20 +1,22 @@
 """What a decision on a candidate is made over, and where it is kept."""
 
 import json
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from pytest_regcase.errors import UsageRefused, WriteError
+from pytest_regcase.errors import UnknownName, UsageRefused, WriteError
 from pytest_regcase.ledger.versions import decided
+from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.words import Profile
 from pytest_regcase.session.candidate import CandidateAnswer, decide_candidate
 from pytest_regcase.session.decision_files import decision_files, decisions_folder
 from pytest_regcase.session.versions import find_revision
 from tests.plugin.gate_project import write_case
-from tests.session.candidate_project import SIMULATION, CandidateProject
+from tests.session.candidate_project import CASE, SIMULATION, CandidateProject
 
 
 @pytest.fixture
@@ -76,6 +78,24 @@ def test_a_case_that_was_edited_or_added_since_was_not_run(bench: CandidateProje
     assert {each.case_id for each in added.reasons} == {"trial-38"}
 
 
+@pytest.mark.parametrize(
+    ("more", "left_out"),
+    [("", ["trial-38"]), ('\n[replies]\nsource = "pass-through"\n', [])],
+    ids=["its-time", "its-model-calls"],
+)
+def test_a_case_that_its_session_left_out_was_not_run(
+    bench: CandidateProject, more: str, left_out: list[str]
+) -> None:
+    write_case(bench.root, "trial-38", [SIMULATION], more)
+    bench.session()
+    bench.change_agent("second")
+    planned = [AttemptKey(case_id=CASE, agent="default", scenario=each) for each in ("control", SIMULATION)]
+    bench.session(left_out=left_out, planned=planned)
+    decision = decide(bench, bench.revision).decided.decision
+    assert decision.decision == "unproven"
+    assert [each.case_id for each in decision.reasons if each.red] == ["trial-38"]
+
+
 def test_a_session_without_an_end_or_a_missing_shard_is_unproven(bench: CandidateProject) -> None:
     bench.session(ends=False)
     assert decide(bench, bench.revision).decided.decision.decision == "unproven"
@@ -131,3 +151,25 @@ def test_where_the_file_cannot_be_written_the_ledger_has_it(bench: CandidateProj
         decide(bench, bench.revision)
     with bench.ledger() as ledger:
         assert [each.about for each in decided(ledger, bench.revision)] == ["candidate"]
+
+
+def test_a_commit_that_changes_no_agent_is_the_revision_that_ran(bench: CandidateProject) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=mina", "-c", "user.email=mina@example.com")
+        subprocess.run(["git", *who, *words], cwd=bench.root, check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", "pyproject.toml", "agent.py", "cases", "fixtures")
+    git("commit", "-q", "-m", "an agent")
+    bench.session()
+    (bench.root / "NOTES.md").write_text("Only words.\n")
+    git("add", "NOTES.md")
+    git("commit", "-q", "-m", "words")
+    with bench.ledger() as ledger:
+        found = find_revision(bench.project, ledger, "HEAD")
+    assert found.digest == bench.revision
+    assert "no session was run on commit" in " ".join(found.notices)
+    bench.change_agent("second")
+    git("commit", "-q", "-am", "another agent")
+    with bench.ledger() as ledger, pytest.raises(UnknownName, match="Run pytest --regcase on it first"):
+        find_revision(bench.project, ledger, "HEAD")

@@ -82,6 +82,20 @@ def test_trials_of_the_fixed_revision_count_in_the_order_of_their_times(made: Co
     assert (found.claim.clean, found.claim.refuted_by_run, found.state) == (1, 2, "regressed")
 
 
+@pytest.mark.parametrize("event_id", ["trial-1", "a-task-and-its-number-001"])
+def test_trials_of_two_sweeps_that_number_them_alike_are_two(
+    made: CountProject, logs: Path, event_id: str
+) -> None:
+    later = SWEPT_AT + timedelta(days=1)
+    for trial in (Made(1, made.fixed, run_id=None), recurred(1, made.fixed, run_id=None, at=later)):
+        path = trial.write(logs)
+        path.write_text(path.read_text().replace('"trial-number-0001-None"', f'"{event_id}"'))
+        found = made.count(path)
+        assert (len(found.counted), found.known) == (1, [])
+        assert made.count(path).counted == []
+    assert rows(made) == [(1, "clean"), (2, "recurred")]
+
+
 def test_where_the_claim_stands_is_what_the_gate_says(made: CountProject, logs: Path) -> None:
     found = made.count(sweep(logs, clean(made, 1, 2, 3)))
     assert found.claim is not None

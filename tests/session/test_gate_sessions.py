@@ -8,7 +8,7 @@ import pytest
 from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.records.session import SessionRow
 from pytest_regcase.records.words import Profile
-from pytest_regcase.session.gate_sessions import Chosen, newest_of_each, newest_run, with_due
+from pytest_regcase.session.gate_sessions import Chosen, dated_ahead, newest_of_each, newest_run, with_due
 
 NOW = datetime(2026, 5, 20, tzinfo=UTC)
 AGENTS = {"a": "default", "b": "default"}
@@ -37,6 +37,14 @@ def ids(chosen: Chosen) -> list[str]:
 def texts(chosen: Chosen) -> list[str]:
     assert all(each.red and each.code == "no-session" for each in chosen.found)
     return [each.text for each in chosen.found]
+
+
+def test_only_what_is_dated_later_than_clocks_differ_hides_others() -> None:
+    rows = [session(2), session(0), session(-1)]
+    (reason,) = dated_ahead(rows, NOW - timedelta(minutes=5))
+    assert (reason.code, reason.red) == ("dated-ahead", True)
+    assert reason.text.startswith("session s-1 is dated 2026-05-20 01:00 UTC, later than now")
+    assert len(dated_ahead(rows, NOW - timedelta(minutes=6))) == 2
 
 
 class TestNewestRun:

@@ -100,7 +100,7 @@ class Recorder:
         the step before it, 0 before the first reply. `step` overrides the count, for a conversation that is
         recorded after it happened. Calls of tools have id, name and arguments (JSON text, or a mapping), or the
         shape that OpenAI's chat completions give them. What is no text is stored as text. `response_id` is the
-        supplier's own id of a reply: `regcase count` takes a trial for a draw of its own only where each reply has one.
+        supplier's own id of a reply: `regcase count` takes a trial for a draw of its own only where each has one.
 
         Raises:
             UsageRefused: a role that no conversation has.

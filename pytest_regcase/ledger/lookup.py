@@ -141,7 +141,7 @@ def set_aside(ledger: Ledger, case_id: str, agent: str, digests: Digests, since:
 def newest(
     ledger: Ledger, case_id: str, agent: str, scenarios: Mapping[str, Digests]
 ) -> dict[str, Iterator[AttemptRecord]]:
-    """Return for each scenario its attempts on these digests, the newest first; reads more where they are taken."""
+    """Return for each scenario its attempts on these digests, the newest first; reads more if asked on."""
     given = {name: _given(case_id, agent, name, digests) for name, digests in scenarios.items()}
     first = ledger.database.read(
         lambda connection: {name: _records(connection, each, 0, _FEW) for name, each in given.items()}

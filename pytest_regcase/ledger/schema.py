@@ -46,8 +46,8 @@ SESSIONS = Table(
     Column("left_out", Text),
     Column("hooked", Text),
 )
-"""`planned` is a JSON list of attempt keys, `left_out` and `hooked` ones of texts, `revisions` an object of digests
-by agent. Without `finished_at` the session did not end by itself; without `revisions` it was made before schema 3."""
+"""`planned` is a JSON list of attempt keys, `left_out` and `hooked` ones of texts, `revisions` an object: agent to
+digest. Without `finished_at` it did not end by itself; without `revisions` it was made before schema 3."""
 
 ATTEMPTS = Table(
     "attempts",

@@ -238,8 +238,11 @@ class Controller:
 
     def _recorded(self, report: pytest.TestReport) -> AttemptRecord | None:
         plain = getattr(report, "regcase", None)
+        if plain is None:
+            return None
+        kept = (self._gate.kept or {}).pop(plain["attempt_id"], None)
         # From JSON text: strict records take date-times from JSON, not from str.
-        return None if plain is None else AttemptRecord.model_validate_json(json.dumps(plain))
+        return kept or AttemptRecord.model_validate_json(json.dumps(plain))
 
     def _unfinished(self, report: pytest.TestReport, planned: PlannedAttempt) -> AttemptRecord | None:
         """An attempt that started and left no record; None where none started or it was told already."""

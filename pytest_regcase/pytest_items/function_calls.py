@@ -223,6 +223,7 @@ class FunctionCalls:
             return report
         if own.record is not None:
             report.regcase = json.loads(own.record.model_dump_json(by_alias=True))  # type: ignore[attr-defined]
+            self.gate.keep(own.record, report.regcase)
         if own.raised is not None and call.excinfo is not None:
             raised = item.repr_failure(pytest.ExceptionInfo.from_exception(own.raised))
             shown = "\n".join(inert_lines(str(raised)))

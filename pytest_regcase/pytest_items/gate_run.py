@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_regcase.case_files import LoadedSimulation, RealPlaces
 from pytest_regcase.config import Project
-from pytest_regcase.records.attempt import AttemptPlan
+from pytest_regcase.records.attempt import AttemptPlan, AttemptRecord
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.rules.policies import Policy
 from pytest_regcase.session import opening
@@ -31,6 +31,8 @@ class GateRun:
     """Every case file that was asked for, those of other shards too."""
     load: Load = opening.load_entries
     """How further case files are loaded."""
+    kept: dict[str, AttemptRecord] | None = None
+    """Records on their way to the controller, by attempt id; None where that is another process."""
 
     @cached_property
     def policy(self) -> Policy:
@@ -97,6 +99,18 @@ class GateRun:
             if entry is not None and plan.key.scenario == scenario and plan.key.item_name == name:
                 return entry, plan
         return None
+
+    def keep(self, record: AttemptRecord, plain: Mapping[str, Any]) -> None:
+        """Spare the controller of this process reading the record from its report, where `plain` stands.
+
+        One that holds what JSON has no type for, such as a tuple among the facts, is read: it has to be the same
+        as from a worker.
+        """
+        if self.kept is None:
+            return
+        facts = [each.facts for each in record.findings]
+        if record.conditions == plain["conditions"] and facts == [each["facts"] for each in plain["findings"]]:
+            self.kept[record.attempt_id] = record
 
     def simulation_of(self, plan: AttemptPlan) -> LoadedSimulation | None:
         """Return the simulation of a plan; None for control and live."""

@@ -105,6 +105,7 @@ def _opened(
         settings.confirms(config),
         tuple(files),
         hooks.load,
+        kept={},
     )
     if not settings.decides(config):
         ledger.close()

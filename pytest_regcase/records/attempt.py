@@ -174,7 +174,7 @@ class AttemptRecord(Record):
 
     @property
     def case_label(self) -> str:
-        """The label of the case result that it belongs to, see `CaseResult.label`; a function's name has colons."""
+        """The label of the case result that it belongs to, see `CaseResult.label`; a function has colons."""
         return f"{self.case_id} by {self.agent}" if "::" in self.agent else self.case_id
 
     @property

@@ -65,7 +65,7 @@ class SessionRow(Record):
     agent: str | None = None
     """`--regcase-agent`, where it was given."""
     commit: str | None = None
-    """Of the project's work tree, where git knows one; ``-dirty`` behind it says that tracked files were others."""
+    """Of the project's work tree, where git knows one; ``-dirty`` behind it says that tracked files differed."""
     live_new: int | None = None
     """`--regcase-live`: so many new live attempts a case were asked for."""
     revisions: dict[str, str] | None = None

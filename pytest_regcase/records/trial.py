@@ -108,7 +108,7 @@ class Trial(Record):
     outcome_from: Literal["log", "person"] | None = None
     error: TrialError | None = None
     retried: Many[TrialError] = ()
-    """Earlier attempts of this very trial that failed, so that the harness made it again: what was raised in each."""
+    """Earlier attempts of this very trial that failed, so that the harness made it again: what each raised."""
     labels: Many[str] = ()
     conditions: dict[str, Any] = Field(default_factory=dict)
     submission: Submission | None = None

@@ -7,24 +7,22 @@ in.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pytest_regcase.case_files import LoadedCase, LoadedSimulation, load_simulations
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord, Digests
 from pytest_regcase.records.decision import GateDecision, Reason
-from pytest_regcase.records.session import LiveRow, SessionRow, SessionSnapshot
+from pytest_regcase.records.session import SessionRow, SessionSnapshot
 from pytest_regcase.records.words import Profile, ScenarioKind
 from pytest_regcase.rules import gate
 from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs, PlannedCheck
-from pytest_regcase.rules.independence import fresh_draws
-from pytest_regcase.rules.lifecycle import case_state, is_retired, last_fix
+from pytest_regcase.rules.lifecycle import case_state, is_retired
 from pytest_regcase.session.functions import (
     for_function,
     function_digest,
     is_function,
     is_unknown,
-    live_key,
     unknown_functions,
 )
 from pytest_regcase.session.last_attempts import last_attempts, still_red
@@ -33,6 +31,7 @@ from pytest_regcase.session.plan import agent_name
 from pytest_regcase.session.probation import probation_reasons
 from pytest_regcase.session.rules_in_force import claim_settings, gate_policy, rerun_rule
 from pytest_regcase.session.separation import case_separation
+from pytest_regcase.session.since_fix import SinceFix, live_since_fix
 from pytest_regcase.session.unfinished import attempt_digests
 
 if TYPE_CHECKING:  # a process that only plans must not load SQLAlchemy
@@ -48,52 +47,6 @@ def ledger_for(project: Project) -> "Ledger":
     from pytest_regcase.ledger.store import Ledger
 
     return Ledger.open(project.ledger_url())
-
-
-def live_rows(
-    project: Project, cases: Sequence[LoadedCase], ledger: "Ledger", snapshot: SessionSnapshot
-) -> dict[str, tuple[LiveRow, ...]]:
-    """Return for each case with a claimed fix its live rows that count, oldest first; empty where none does.
-
-    A row counts when it has the present digests of case, agent and model and came after the last fix: behind the
-    fix's row count in the ledger that the fix names, by date in any other.
-    """
-    since = _live_since_fix(project, cases, ledger, snapshot)
-    return {name: each.counting for name, each in since.items()}
-
-
-def live_rows_of_functions(
-    project: Project, cases: Sequence[LoadedCase], ledger: "Ledger", snapshot: SessionSnapshot
-) -> dict[str, tuple[LiveRow, ...]]:
-    """Return the same of every revision of a test function that made any, by `live_key`.
-
-    Which functions there are is known only when tests are collected, and workers read no ledger.
-    """
-    from pytest_regcase.ledger.functions import live_functions
-
-    claimed = {each.id: each for each in cases if each.case.fix}
-    found: dict[str, tuple[LiveRow, ...]] = {}
-    for case_id, function, digest in live_functions(ledger, claimed) if claimed else ():
-        loaded = claimed[case_id]
-        own = for_function(project, loaded, snapshot, function, digest)
-        since = _live_since_fix(own[0], [loaded], ledger, own[1])
-        found[live_key(case_id, digest)] = since[case_id].counting
-    return found
-
-
-def fix_not_at_hand(cases: Sequence[LoadedCase], ledger: "Ledger") -> tuple[str, ...]:
-    """Return the ids of the cases whose last fix was claimed on a ledger that this one does not hold."""
-    from pytest_regcase.ledger.lookup import held_rows, since_fix
-
-    fixes = {each.id: fix for each in cases if (fix := last_fix(each.case)) is not None}
-    held = held_rows(ledger) if fixes else {}
-    return tuple(
-        sorted(
-            name
-            for name, fix in fixes.items()
-            if not since_fix(held, ledger_id=fix.ledger_id, rows=fix.rows, at=fix.at).at_hand
-        )
-    )
 
 
 def decide_session(
@@ -162,7 +115,7 @@ def decide_sessions(
     # Only functions run these: that their agent is not configured is no problem then.
     problems = {name: text for name, text in (invalid or {}).items() if name not in without_agent}
     made = _attempts_of(ledger, rows)
-    live = _live_since_fix(project, cases, ledger, snapshot)
+    live = live_since_fix(project, cases, ledger, snapshot)
     of_case: dict[str, list[AttemptKey]] = {}
     for key in planned:
         if not is_function(key.agent):
@@ -177,7 +130,7 @@ def decide_sessions(
         agent = agent_name(loaded, snapshot)
         own = [key for key in of_case.get(loaded.id, ()) if key.agent == agent]
         checks = _checks(project, loaded, own, known, snapshot, made)
-        since = live.get(loaded.id, _SinceFix())
+        since = live.get(loaded.id, SinceFix())
         last = last_attempts(project, loaded, known, snapshot, ledger) if loaded.id in left_out else {}
         red_before += still_red(loaded, last)
         inputs.append(
@@ -237,7 +190,7 @@ def _functions(
         digest = function_digest(project, loaded, snapshot, function, memory)
         own_project, own_snapshot = for_function(project, loaded, snapshot, function, digest)
         checks = _checks(own_project, loaded, own, known, own_snapshot, made)
-        since = _live_since_fix(own_project, [loaded], ledger, own_snapshot).get(case_id, _SinceFix())
+        since = live_since_fix(own_project, [loaded], ledger, own_snapshot).get(case_id, SinceFix())
         inputs = _inputs(own_project, loaded, known, own_snapshot, ledger, checks, since)
         yield inputs.model_copy(update={"agent": function})
 
@@ -249,7 +202,7 @@ def _inputs(
     snapshot: SessionSnapshot,
     ledger: "Ledger",
     checks: tuple[PlannedCheck, ...],
-    since: "_SinceFix",
+    since: "SinceFix",
 ) -> CaseInputs:
     return CaseInputs(
         case_id=loaded.id,
@@ -268,9 +221,9 @@ def _inputs(
 
 
 def _live_not_made(
-    project: Project, cases: Sequence[LoadedCase], rows: Sequence[SessionRow], live: Mapping[str, "_SinceFix"]
+    project: Project, cases: Sequence[LoadedCase], rows: Sequence[SessionRow], live: Mapping[str, "SinceFix"]
 ) -> Iterator[Reason]:
-    """Live runs that were asked for and are due, where there is nothing to run them against or to count them in."""
+    """Live runs that were asked for and are due, where nothing is there to run them against or to count them."""
     if not any(row.live_new for row in rows):
         return
     no_upstream = project.config.upstream is None
@@ -303,71 +256,12 @@ def _attempts_of(ledger: "Ledger", rows: Sequence[SessionRow]) -> dict[AttemptKe
     return made
 
 
-class _SinceFix(NamedTuple):
-    """The live rows of a case since its last claimed fix."""
-
-    counting: tuple[LiveRow, ...] = ()
-    set_aside: int = 0
-    """How many have other digests."""
-    recurred_set_aside: int = 0
-    """How many of these show the symptom."""
-    ledger_is_at_hand: bool = True
-    """This is the ledger that the fix was claimed on, with at least the rows that it had then."""
-
-
 def _newest(
     ledger: "Ledger", case_id: str, agent: str, scenarios: Mapping[str, Digests]
 ) -> Mapping[str, Iterator[AttemptRecord]]:
     from pytest_regcase.ledger.lookup import newest
 
     return newest(ledger, case_id, agent, scenarios)
-
-
-def _live_since_fix(
-    project: Project, cases: Sequence[LoadedCase], ledger: "Ledger", snapshot: SessionSnapshot
-) -> dict[str, _SinceFix]:
-    from pytest_regcase.ledger.lookup import held_rows
-
-    claimed = [each for each in cases if each.case.fix]
-    held = held_rows(ledger) if claimed else {}
-    return {each.id: _since_fix(project, each, ledger, held, snapshot) for each in claimed}
-
-
-def _since_fix(
-    project: Project,
-    loaded: LoadedCase,
-    ledger: "Ledger",
-    held: Mapping[str, int],
-    snapshot: SessionSnapshot,
-) -> _SinceFix:
-    from pytest_regcase.ledger.lookup import live_attempts, set_aside, since_fix
-
-    fix = last_fix(loaded.case)
-    assert fix is not None
-    name = agent_name(loaded, snapshot)
-    plan = AttemptPlan(key=AttemptKey(case_id=loaded.id, agent=name, scenario="live"), kind="live")
-    present = attempt_digests(project, loaded, None, plan, snapshot)
-    since = since_fix(held, ledger_id=fix.ledger_id, rows=fix.rows, at=fix.at)
-    rows = live_attempts(ledger, loaded.id, name, present, since)
-    counting: list[LiveRow] = []
-    seen: set[str] = set()
-    # Freshness is judged over every row that shares a draw: an answer seen before the fix is no new one after it.
-    for (_, record, after), fresh in zip(rows, fresh_draws([each.record for each in rows]), strict=True):
-        if not after or record.agent != name or record.digests != present or record.attempt_id in seen:
-            # Seen: a trial of a sweep that was counted in two ledgers, which were merged.
-            continue
-        seen.add(record.attempt_id)
-        counting.append(
-            LiveRow(
-                run=record.run,
-                verdict=record.verdict,
-                session_id=record.session_id,
-                fresh=fresh,
-                response_digest=None if record.draw is None else record.draw.response_digest,
-            )
-        )
-    others = set_aside(ledger, loaded.id, name, present, since)
-    return _SinceFix(tuple(counting), others.rows, others.recurred, since.at_hand)
 
 
 def _checks(

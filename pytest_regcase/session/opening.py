@@ -154,7 +154,7 @@ def open_session(
         UnknownName: live attempts are asked for, and nothing speaks the upstream's wire.
     """
     from pytest_regcase.session.expected_time import cases_without_room
-    from pytest_regcase.session.gate import fix_not_at_hand, live_rows, live_rows_of_functions
+    from pytest_regcase.session.since_fix import fix_not_at_hand, live_rows, live_rows_of_functions
 
     if live_new:
         _check_upstream(project)

@@ -1,3 +1,5 @@
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -5,9 +7,11 @@ import pytest
 from pytest_regcase.case_files import load_simulations
 from pytest_regcase.config import load_project
 from pytest_regcase.pytest_items.gate_run import GateRun, from_controller, to_worker
+from pytest_regcase.records.attempt import AttemptRecord, Finding
 from pytest_regcase.records.session import LiveRow, SessionSnapshot
 from pytest_regcase.session import opening
 from tests.plugin.gate_project import PYPROJECT, write_case, write_simulation
+from tests.rules.attempt_samples import an_attempt
 
 
 def _snapshot(folder: Path) -> SessionSnapshot:
@@ -69,3 +73,16 @@ def test_folders_of_a_case_and_of_sessions_are_data(gate: GateRun, tmp_path: Pat
     data = [tmp_path / "cases" / "case-1" / "tree", tmp_path / ".regcase"]
     others = [tmp_path / "cases", tmp_path / "cases" / "case-1", tmp_path / "cases" / "case-1" / "case.toml"]
     assert [gate.is_data(each) for each in data + others] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(("fact", "is_kept"), [(3, True), ([3, 4], True), ((3, 4), False)])
+def test_a_record_is_kept_where_its_report_says_the_very_same(gate: GateRun, fact: object, is_kept: bool) -> None:
+    finding = Finding(expectation="max_retries", status="kept", says="tried 3 times", facts={"retries": fact})
+    record = an_attempt("recovered", findings=(finding,))
+    plain = json.loads(record.model_dump_json(by_alias=True))
+    gate.keep(record, plain)
+    assert gate.kept is None
+    deciding = replace(gate, kept={})
+    deciding.keep(record, plain)
+    assert deciding.kept == ({record.attempt_id: record} if is_kept else {})
+    assert (record == AttemptRecord.model_validate_json(json.dumps(plain))) is is_kept

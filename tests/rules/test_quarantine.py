@@ -503,3 +503,47 @@ def test_a_budget_at_which_two_failures_are_no_surprise_has_no_probation(budget:
 def test_how_many_may_be_quarantined_at_once(cases: int, limit: int, most: int) -> None:
     assert most_quarantined(cases, limit) == most
     assert most_quarantined(cases) == max(3, cases * 5 // 100)
+
+
+class TestFailsNow:
+    """What fails since some session, and nothing passed since, is broken: no flake, though it passed once."""
+
+    PASSED = FirstAttempt(failed=False, digests="same", session_id="early", times=60)
+    UNKNOWN = FirstAttempt(failed=None, digests="same", session_id="lost")
+
+    def failed(self, session_id: str, *, confirm_passed: bool = False, times: int = 1) -> FirstAttempt:
+        return FirstAttempt(
+            failed=True, digests="same", session_id=session_id, confirm_passed=confirm_passed, times=times
+        )
+
+    def found(self, *history: FirstAttempt) -> Proposal | NoProposal:
+        return propose((self.PASSED, *history), budget="0.01", risk="0.05")
+
+    def test_it_says_since_when_and_how_often(self) -> None:
+        found = self.found(self.failed("s1"), self.UNKNOWN, self.failed("s2", times=2), self.UNKNOWN)
+        assert found == NoProposal(
+            code="only-fails",
+            why=(
+                "it fails always since session s1 (3 first attempts, and no confirm run passed): a regression"
+                " until shown otherwise, not a flake. Repair it, or set it aside by hand as broken, for at most"
+                " 14 days"
+            ),
+        )
+
+    def test_two_are_enough(self) -> None:
+        flaky = self.failed("s1", confirm_passed=True)
+        found = self.found(flaky, flaky, self.failed("s2"), self.failed("s3"))
+        assert isinstance(found, NoProposal)
+        assert "since session s2 (2 first attempts" in found.why
+
+    @pytest.mark.parametrize("passed", ["first", "confirm"])
+    def test_a_pass_of_any_kind_since_makes_it_a_flake(self, passed: str) -> None:
+        last = (
+            FirstAttempt(failed=False, digests="same", session_id="s4")
+            if passed == "first"
+            else self.failed("s4", confirm_passed=True)
+        )
+        failures = (self.failed("s1"), self.failed("s2"), self.failed("s3"))
+        assert isinstance(self.found(*failures, last), Proposal)
+        assert isinstance(self.found(*failures, last, self.failed("s5")), Proposal)
+        assert isinstance(self.found(*failures, last, self.failed("s5"), self.failed("s6")), NoProposal)

@@ -11,7 +11,8 @@ from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptKey
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import SessionRow
-from pytest_regcase.session.gate import decide_sessions, fix_not_at_hand
+from pytest_regcase.session.gate import decide_sessions
+from pytest_regcase.session.since_fix import fix_not_at_hand
 from tests.rules.attempt_samples import SIMULATION, TODAY, a_case
 from tests.session.test_gate import NOW, Bench, bench, codes
 

@@ -297,12 +297,14 @@ def _time(seconds: float) -> str:
 
 
 def _fitted(case: str, number: str, what: str, facts: list[str]) -> str:
-    """Return one line of less than 80 columns: names are shortened, facts are not."""
+    """Return one line of less than 80 columns: names are shortened, facts are not; the time left may be left out."""
     tail = f": {number}, " + "{what}" + "".join(f", {each}" for each in facts)
     room = COLUMNS - 1 - len(tail) + len("{what}")
     what = _shortened(what, max(_SHORTEST_NAME, room - min(len(case), _SHORTEST_NAME)))
     case = _shortened(case, max(_SHORTEST_NAME, room - len(what)))
-    return case + tail.replace("{what}", what)
+    line = case + tail.replace("{what}", what)
+    needed = [each for each in facts if not each.endswith(" left")]
+    return line if len(line) < COLUMNS or needed == facts else _fitted(case, number, what, needed)
 
 
 def _shortened(name: str, width: int) -> str:

@@ -48,7 +48,8 @@ def test_a_planted_touch_is_reported_before_it_runs(project: Path, capsys: pytes
         "calc-step-3, replies: 2 from a script, with 3 tool calls\n"
         "step 1\n  bash\n    command: cat sums.py\nstep 2\n  bash\n    command: touch "
     )
-    assert f"! names a place outside the work folder: {planted} bash command: ls" in " ".join(text.split())
+    # Without any blanks: a long path is broken over lines after a slash.
+    assert f"!namesaplaceoutsidetheworkfolder:{planted}bashcommand:ls" in "".join(text.split())
     assert "3 tool calls, 1 flagged." in text
     assert "A reading aid, no sandbox." in " ".join(text.split())
     assert "Not read here: the work tree" in text

@@ -26,7 +26,7 @@ pytestmark = [
 ROOT = Path(__file__).parent.parent
 FUNCTIONS, SCENARIOS = 100, 100
 ATTEMPTS = FUNCTIONS * SCENARIOS
-NOT_YET = 5
+NOT_YET = 4
 """What a marked function's attempt costs at most beside a plain test, until the aim of 1.5 is met."""
 FOLDERS = 10_000
 SMALL_FOLDERS = 30
@@ -86,7 +86,8 @@ def cost(folder: Path, *words: str, ends_with: str) -> Cost:
 def test_ten_thousand_attempts_of_marked_functions(tmp_path: Path, tell: Tell) -> None:
     """Each is an item, a record on a report, a row in the ledger that is on the disk, and part of the decision.
 
-    The aim is 1.5, and is not met: to commit a row takes about as long as plain pytest takes for a whole test.
+    The aim is 1.5, and is not met: 3.5 were measured, on a machine that was busy with other things. To commit
+    a row takes as long as a third of a plain test; the record, its checks and its way to the ledger take the rest.
     """
     names = [f"simulation-{number:02d}-v1" for number in range(SCENARIOS - 1)]
     ours = marked_functions(tmp_path / "ours", FUNCTIONS, names)

@@ -297,7 +297,7 @@ def _time(seconds: float) -> str:
 
 
 def _fitted(case: str, number: str, what: str, facts: list[str]) -> str:
-    """Return one line of less than 80 columns: names are shortened, facts are not; the time left may be left out."""
+    """Return one line of less than 80 columns: names are shortened, facts are not, the time left is left out."""
     tail = f": {number}, " + "{what}" + "".join(f", {each}" for each in facts)
     room = COLUMNS - 1 - len(tail) + len("{what}")
     what = _shortened(what, max(_SHORTEST_NAME, room - min(len(case), _SHORTEST_NAME)))

@@ -71,7 +71,7 @@ class WarmPytest:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.plugin.warm_pytest", self._path],
             cwd=REPOSITORY,
-            env={name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "GITHUB_"))},
+            env={name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "GITHUB_", "REGCASE_"))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

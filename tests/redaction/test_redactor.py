@@ -225,6 +225,7 @@ def _trial(secret: str) -> Trial:
             "model": secret,
             "offered_tools": (secret,),
             "error": secret,
+            "response_id": secret,
             "at": datetime(2026, 4, 12, tzinfo=UTC),
             "from": secret,
         }
@@ -256,6 +257,7 @@ def _trial(secret: str) -> Trial:
                 ),
             ),
         ),
+        retried=(TrialError(type=secret, message=secret, traceback=secret),),
         labels=(secret,),
         conditions={"api_key": "any value at all", "nested": {"list": [secret], "seconds": 3}},
         submission=Submission(patch=secret, text=secret, mark=secret),

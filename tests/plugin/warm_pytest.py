@@ -62,6 +62,10 @@ class Running:
             os.kill(self.pid, number)
 
 
+_NOT_HANDED_ON = ("PYTEST_", "GITHUB_", "REGCASE_")
+"""Variables that would have the warm-up write elsewhere, or make it another run; an order brings its own."""
+
+
 class WarmPytest:
     """The process that forks, seen from the test that asks; it ends with the process that started it."""
 
@@ -71,7 +75,7 @@ class WarmPytest:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.plugin.warm_pytest", self._path],
             cwd=REPOSITORY,
-            env={name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "GITHUB_", "REGCASE_"))},
+            env={name: value for name, value in os.environ.items() if not name.startswith(_NOT_HANDED_ON)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

@@ -26,6 +26,7 @@ from tests.plugin.warm_pytest import warm_pytest
 from tests.rules.attempt_samples import an_attempt
 
 NIGHTLY = ("--regcase-profile=nightly", "--regcase-live=4")
+WORKERS = (["-n2"], ["-n2", "--dist=loadscope"], ["-n2", "--dist=worksteal"])
 LEDGER = Path(".regcase") / "ledger.sqlite3"
 OTHERS = ("REGCASE_LEDGER", "REGCASE_RUN_ID", "GITHUB_RUN_ID", "CI_PIPELINE_ID", "GITHUB_ACTIONS")
 
@@ -134,7 +135,7 @@ def test_what_the_one_decision_says(serial: bytes) -> None:
     assert runs["trial-0"] == 4
 
 
-@pytest.mark.parametrize("how", [["-n2"], ["-n2", "--dist=loadscope"], ["-n2", "--dist=worksteal"]], ids=" ".join)
+@pytest.mark.parametrize("how", WORKERS, ids=" ".join)
 def test_workers(spread: Spread, serial: bytes, asked: Asked, how: list[str]) -> None:
     root = spread.run("-".join(how).replace("=", "-"), *how)
     assert stored(f"sqlite:///{root / LEDGER}") == serial
@@ -151,13 +152,17 @@ def test_three_shards_merged_in_any_order(spread: Spread, serial: bytes, asked: 
     assert [asked(shards[0], *order) for order in permutations(ledgers)] == [serial] * 6
 
 
-def test_on_a_server(spread: Spread, serial: bytes, asked: Asked) -> None:
+@pytest.mark.parametrize("how", [[], *WORKERS], ids=lambda how: " ".join(how) or "serial")
+def test_on_a_server(spread: Spread, serial: bytes, asked: Asked, how: list[str]) -> None:
+    with an_empty_schema() as url:
+        spread.run("-".join(["server", *how]).replace("=", "-"), *how, ledger=url)
+        assert stored(url) == serial
+        assert asked(spread.template, url) == serial
+
+
+def test_three_shards_on_servers_merged_in_any_order(spread: Spread, serial: bytes, asked: Asked) -> None:
     with ExitStack() as stack:
-        one, *others = [stack.enter_context(an_empty_schema()) for _ in range(4)]
-        spread.run("server", "-n2", ledger=one)
-        assert stored(one) == serial
-        assert asked(spread.template, one) == serial
-        for number, url in enumerate(others, 1):
+        ledgers = [stack.enter_context(an_empty_schema()) for _ in range(3)]
+        for number, url in enumerate(ledgers, 1):
             spread.run(f"server-shard-{number}", f"--regcase-shard={number}/3", ledger=url)
-        orders = [others, others[::-1]]
-        assert [asked(spread.template, *each) for each in orders] == [serial] * 2
+        assert [asked(spread.template, *order) for order in permutations(ledgers)] == [serial] * 6

@@ -41,15 +41,14 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_a_planted_touch_is_reported_before_it_runs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    planted = project / "planted"
+    planted = Path("/planted-by-a-reply")  # a short place: a long one is cut
     write(project, [{"tool_calls": [call("cat sums.py")]}, {"tool_calls": [call(f"touch {planted}"), call("ls")]}])
     text = shown(capsys, "--calls")
     assert text.startswith(
         "calc-step-3, replies: 2 from a script, with 3 tool calls\n"
         "step 1\n  bash\n    command: cat sums.py\nstep 2\n  bash\n    command: touch "
     )
-    # Without any blanks: a long path is broken over lines after a slash.
-    assert f"!namesaplaceoutsidetheworkfolder:{planted}bashcommand:ls" in "".join(text.split())
+    assert f"! names a place outside the work folder: {planted} bash command: ls" in " ".join(text.split())
     assert "3 tool calls, 1 flagged." in text
     assert "A reading aid, no sandbox." in " ".join(text.split())
     assert "Not read here: the work tree" in text

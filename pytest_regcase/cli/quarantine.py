@@ -12,6 +12,7 @@ import click
 
 from pytest_regcase.cli.safe_text import redacted, redacted_document, visible
 from pytest_regcase.cli.words import Words, wrapped
+from pytest_regcase.records.moments import utc_text
 from pytest_regcase.records.plurals import how_many
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _move(name: str, *, broken: bool, why: str, days: int, probation: bool, by: 
             "file": shown(done.path),
             "kind": done.kind,
             "quarantine": done.quarantine.to_plain(),
-            "at": done.at.isoformat().replace("+00:00", "Z"),
+            "at": utc_text(done.at),
             "by": done.by,
             "says": list(done.says),
         }
@@ -183,7 +184,7 @@ def _plain(case: "CaseStanding") -> dict[str, object]:
         plain["probation"] = [
             {
                 "scenario": each.scenario,
-                "since": each.since.isoformat().replace("+00:00", "Z"),
+                "since": utc_text(each.since),
                 "runs": each.rule.runs,
                 "attempts": each.attempts,
                 "failures": each.failures,

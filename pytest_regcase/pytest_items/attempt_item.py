@@ -4,7 +4,6 @@ An item runs one attempt, hands its record to the report and says by its outcome
 red is decided elsewhere, from the ledger's rows.
 """
 
-import json
 import os
 import traceback
 from pathlib import Path
@@ -51,11 +50,10 @@ class AttemptItem(pytest.Item):
         self._record = record
         self._standing.show(record)
 
-    def take_record(self) -> dict[str, Any] | None:
-        """Return the record of the attempt just made as plain JSON types, once."""
+    def take_record(self) -> AttemptRecord | None:
+        """Return the record of the attempt just made, once."""
         record, self._record = self._record, None
-        # Through JSON text: xdist looks up exact types, and a subclass of str would end its session.
-        return None if record is None else json.loads(json.dumps(record.to_plain()))
+        return record
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         """Return where the item is and its title: case, scenario and run.

@@ -13,6 +13,7 @@ import pytest
 from pytest_regcase.pytest_items.attempt_item import AttemptItem, InvalidCaseItem
 from pytest_regcase.pytest_items.collected import leave_list
 from pytest_regcase.pytest_items.gate_run import GateRun
+from pytest_regcase.pytest_items.plan_order import put_in_plan_order
 from pytest_regcase.records.attempt import AttemptPlan
 from pytest_regcase.session.opening import CaseEntry
 
@@ -97,7 +98,7 @@ class Items:
                 config.hook.pytest_deselected(items=[each for each in items if each not in wanted])
                 items[:] = kept
         yield
-        _put_in_plan_order(items)
+        put_in_plan_order(items, _place_in_plan)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_makereport(
@@ -108,7 +109,7 @@ class Items:
         if isinstance(item, AttemptItem) and call.when == "call":
             record = item.take_record()
             if record is not None:
-                report.regcase = record  # type: ignore[attr-defined]
+                report.regcase = self._gate.on_report(record)  # type: ignore[attr-defined]
         if isinstance(item, AttemptItem) and report.skipped and isinstance(report.longrepr, tuple):
             # The place of a skip is the case, not our line that raised it.
             report.longrepr = (str(item.path), 1, report.longrepr[2])
@@ -119,18 +120,5 @@ def _is_ours(item: pytest.Item) -> bool:
     return isinstance(item, AttemptItem | InvalidCaseItem)
 
 
-def _put_in_plan_order(items: list[pytest.Item]) -> None:
-    """Sort our items within each case as planned; which places in the run belong to which case stays."""
-    places: dict[Path, list[int]] = {}
-    for place, item in enumerate(items):
-        if isinstance(item, AttemptItem):
-            places.setdefault(item.path, []).append(place)
-    for own in places.values():
-        in_order = sorted((items[place] for place in own), key=_place_in_plan)
-        for place, item in zip(own, in_order, strict=True):
-            items[place] = item
-
-
-def _place_in_plan(item: pytest.Item) -> int:
-    assert isinstance(item, AttemptItem)
-    return item.place
+def _place_in_plan(item: pytest.Item) -> tuple[Path, int] | None:
+    return (item.path, item.place) if isinstance(item, AttemptItem) else None

@@ -3,7 +3,6 @@
 The hooks of every process of a gate run that has marked functions. Decides nothing.
 """
 
-import json
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from pytest_regcase.pytest_items.marked_functions import (
     ids,
     why_nothing,
 )
+from pytest_regcase.pytest_items.plan_order import put_in_plan_order
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord
 from pytest_regcase.reporters.layout import inert_lines
 from pytest_regcase.session.function_attempt import RETURNED, FunctionAttempt, FunctionEnd
@@ -164,7 +164,7 @@ class FunctionCalls:
             leave_list(config, self.gate.session_folder, self._functions, nodes)
         self._heal(items)
         yield
-        _put_in_plan_order(items)
+        put_in_plan_order(items, _place_in_plan)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -222,8 +222,7 @@ class FunctionCalls:
                 own.parts.failed.append(call.excinfo.value)
             return report
         if own.record is not None:
-            report.regcase = json.loads(own.record.model_dump_json(by_alias=True))  # type: ignore[attr-defined]
-            self.gate.keep(own.record, report.regcase)
+            report.regcase = self.gate.on_report(own.record)  # type: ignore[attr-defined]
         if own.raised is not None and call.excinfo is not None:
             raised = item.repr_failure(pytest.ExceptionInfo.from_exception(own.raised))
             shown = "\n".join(inert_lines(str(raised)))
@@ -311,14 +310,6 @@ def _is_own_check(error: BaseException) -> bool:
     return isinstance(error, AssertionError | pytest.fail.Exception | Warning)
 
 
-def _put_in_plan_order(items: list[pytest.Item]) -> None:
-    """Sort the items of each function as planned; which places in the run belong to which function stays."""
-    places: dict[str, list[int]] = {}
-    for place, item in enumerate(items):
-        call = item.stash.get(_CALL, None)
-        if call is not None:
-            places.setdefault(call.param.function.agent, []).append(place)
-    for own in places.values():
-        in_order = sorted((items[place] for place in own), key=lambda item: item.stash[_CALL].place)
-        for place, item in zip(own, in_order, strict=True):
-            items[place] = item
+def _place_in_plan(item: pytest.Item) -> tuple[str, int] | None:
+    call = item.stash.get(_CALL, None)
+    return None if call is None else (call.param.function.agent, call.place)

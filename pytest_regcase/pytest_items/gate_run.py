@@ -100,6 +100,13 @@ class GateRun:
                 return entry, plan
         return None
 
+    def on_report(self, record: AttemptRecord) -> dict[str, Any]:
+        """Return a record as plain JSON types for its report, and keep it for a controller in this process."""
+        # Through JSON text: xdist looks up exact types, and a subclass of str would end its session.
+        plain: dict[str, Any] = json.loads(record.model_dump_json(by_alias=True))
+        self.keep(record, plain)
+        return plain
+
     def keep(self, record: AttemptRecord, plain: Mapping[str, Any]) -> None:
         """Spare the controller of this process reading the record from its report, where `plain` stands.
 

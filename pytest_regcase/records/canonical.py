@@ -7,8 +7,10 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
+
+from pytest_regcase.records.moments import utc_text
 
 
 def canonical_json(value: Any) -> bytes:
@@ -40,7 +42,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError(f"the date-time {value.isoformat()} has no offset; write it with Z or +hh:mm")
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return utc_text(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Mapping):

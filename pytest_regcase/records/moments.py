@@ -4,6 +4,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 
+def utc_text(at: datetime) -> str:
+    """Return a point in time as ISO text in UTC, with ``Z``."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def moment(value: Any) -> datetime | None:
     """Return a point in time from ISO text with an offset, or from seconds since 1970; else None.
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pytest_regcase.config import Project
 from pytest_regcase.errors import WriteError
 from pytest_regcase.records.canonical import digest_of
+from pytest_regcase.records.moments import utc_text
 from pytest_regcase.records.version import Decided
 from pytest_regcase.session.opening import make_session_folder
 from pytest_regcase.toml_lines import shown
@@ -33,7 +34,7 @@ class DecisionFile:
 
     def holds(self, decided: Decided) -> bool:
         """Say whether it is the file of that decision, as it was decided."""
-        return self.digest == decided.digest and self.at == _time(decided)
+        return self.digest == decided.digest and self.at == utc_text(decided.at)
 
 
 def decisions_folder(project: Project, revision: str) -> Path:
@@ -51,7 +52,7 @@ def write_decision_file(project: Project, decided: Decided, *, ledger_id: str, c
     folder = decisions_folder(project, decided.revision)
     document: dict[str, Any] = {"schema": 1, "revision": decided.revision}
     document |= {"commit": commit} if commit is not None else {}
-    document |= {"at": _time(decided), "ledger_id": ledger_id, "digest": decided.digest}
+    document |= {"at": utc_text(decided.at), "ledger_id": ledger_id, "digest": decided.digest}
     document |= {"rests_on": decided.rests_on.to_plain()} if decided.rests_on is not None else {}
     document["decision"] = decided.decision.to_plain()
     draft = folder / f".{secrets.token_hex(8)}"
@@ -106,7 +107,3 @@ def _read(path: Path) -> DecisionFile:
         return DecisionFile(path, str(found["at"]), digest_of(found["decision"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return DecisionFile(path, "", None)
-
-
-def _time(decided: Decided) -> str:
-    return decided.at.isoformat().replace("+00:00", "Z")

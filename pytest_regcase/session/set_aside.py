@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from pytest_regcase.case_files import CASE_FILE, LoadedCase, load_case
+from pytest_regcase.case_files import LoadedCase, load_case
 from pytest_regcase.case_files.editing import append_amendments
 from pytest_regcase.case_files.guarded import guarded_changes
 from pytest_regcase.case_files.loading import check_case
@@ -65,7 +65,6 @@ def set_aside_broken(
         FileError, WriteError: the case is not right, or its file cannot be written; it stays as it was.
         LedgerError: the ledger cannot be opened.
     """
-    path = _case_file(path)
     loaded = load_case(path)
     if is_retired(loaded.case):
         raise UsageRefused(
@@ -98,8 +97,8 @@ def set_aside_broken(
         since=since,
         expires=since + timedelta(days=days),
     )
-    text = read_toml(path).text
-    done = Moved(path, loaded.id, "quarantined", quarantine, at, by)
+    text = read_toml(loaded.path).text
+    done = Moved(loaded.path, loaded.id, "quarantined", quarantine, at, by)
     _write(project, loaded, text, add_table(text, "quarantine", quarantine_values(quarantine)), done, why)
     return done
 
@@ -128,7 +127,6 @@ def lift(
     """
     from pytest_regcase.session.gate import ledger_for
 
-    path = _case_file(path)
     loaded = load_case(path)
     quarantine = loaded.case.quarantine
     if quarantine is None:
@@ -147,13 +145,13 @@ def lift(
     at = moment(loaded, at)
     weaker = on_probation and not all(each.exit.granted for each in exits)
     why = words(loaded, why) + (" (on probation)" if weaker else "")
-    text = read_toml(path).text
+    text = read_toml(loaded.path).text
     kind: TransitionKind = "on-probation" if weaker else "lifted"
     says: list[str] = []
     for each in exits:
         way_out = each.exit.probation
         says.append(f"{each.scenario}: {each.exit.says if way_out is None else way_out.says}")
-    done = Moved(path, loaded.id, kind, quarantine, at, by, tuple(says))
+    done = Moved(loaded.path, loaded.id, kind, quarantine, at, by, tuple(says))
     _write(project, loaded, text, remove_table(text, "quarantine"), done, why)
     return done
 
@@ -188,7 +186,3 @@ def _write(project: Project, loaded: LoadedCase, old: str, new: str, done: Moved
         ledger.add_transition(
             Transition(case_id=loaded.id, at=done.at, kind=done.kind, why=why, who=done.by, evidence=what)
         )
-
-
-def _case_file(path: Path) -> Path:
-    return path / CASE_FILE if path.is_dir() else path

@@ -3,7 +3,9 @@
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +38,38 @@ def _no_settings_of_the_runner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the runner's own settings out of every test."""
     for name in ("REGCASE_LEDGER", "PYTEST_ADDOPTS", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def _remembered() -> Iterator[dict[str, ModuleType]]:
+    modules: dict[str, ModuleType] = {}
+    yield modules
+    sys.modules.update(modules)
+
+
+@pytest.fixture
+def pytester(_remembered: dict[str, ModuleType], pytester: pytest.Pytester) -> Iterator[pytest.Pytester]:
+    """pytest's own, but Python keeps what a test loaded.
+
+    Pytester has every module forgotten at the test's end that was not there at its start. Loaded again by a later
+    test it has a second class of every name: a driver then raises errors that nobody catches.
+    """
+    yield pytester
+    _remembered.update(loaded_outside_of(pytester.path))
+
+
+def loaded_outside_of(folder: Path) -> dict[str, ModuleType]:
+    """Return the modules that Python holds, but for those that were loaded from `folder`."""
+    return {
+        name: module
+        for name, module in list(sys.modules.items())
+        if not any(Path(place).is_relative_to(folder) for place in _places(module))
+    }
+
+
+def _places(module: ModuleType) -> list[str]:
+    file = getattr(module, "__file__", None)
+    return [file] if file else [str(each) for each in getattr(module, "__path__", ())]
 
 
 @pytest.fixture(scope="session")

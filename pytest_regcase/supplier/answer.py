@@ -15,6 +15,8 @@ from pytest_regcase.supplier.wire_log import WireLog
 
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream; charset=utf-8"
+_END = b"0\r\n\r\n"
+"""The last chunk of a body (RFC 9112, section 7.1)."""
 
 
 class Answer:
@@ -91,16 +93,24 @@ class Answer:
         await self.write("\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body)
         self.parts += bool(body)
 
-    async def piece(self, data: bytes) -> None:
-        """Send one part of the body, which a client that asked for the head alone does not get."""
+    async def piece(self, data: bytes, *, last: bool = False) -> None:
+        """Send one part of the body, which a client that asked for the head alone does not get.
+
+        The end of the body goes out with the `last` one, in one write: a client may let go as soon as it has read
+        that part, and an end sent after it would never be acknowledged.
+        """
         if data and not self._connection.takes_no_body:
-            await self.write(b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data)
+            framed = b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data
+            await self.write(framed + _END if last and self._chunked else framed)
             self.parts += 1
+            self.complete = last
+        elif last:
+            await self.finish()
 
     async def finish(self) -> None:
         """Send the end of the body; the answer is complete."""
         if self._chunked:
-            await self.write(b"0\r\n\r\n")
+            await self.write(_END)
         self.complete = True
 
     async def send_whole(self, status: int, body: bytes, content_type: str | None, headers: Headers = ()) -> None:
@@ -119,9 +129,11 @@ class Answer:
     async def send_events(self, events: Iterable[bytes]) -> None:
         """Send a whole event stream, event by event."""
         await self.start_events()
+        held_back = b""
         for event in events:
-            await self.piece(event)
-        await self.finish()
+            await self.piece(held_back)
+            held_back = event
+        await self.piece(held_back, last=True)
 
     @property
     def request_id(self) -> tuple[str, str]:

@@ -165,11 +165,11 @@ class FaultExchange:
                 return
 
     async def send_error_event(self, status: int, slug: str, message: str | None = None) -> None:
-        """Send the wire's error event in a stream, after its head where none is out yet."""
+        """Send the wire's error event in a stream, after its head where none is out yet, and the body's end."""
         if not self._in_events:
             self._in_events = True
             await self._answer.start_events()
-        await self._answer.piece(self.wire.render_error_event(status, slug, message))
+        await self._answer.piece(self.wire.render_error_event(status, slug, message), last=True)
 
     async def close(self, how: Literal["fin", "rst"]) -> None:
         """End the connection from our side, once the client's kernel has what was sent."""

@@ -258,7 +258,10 @@ class Exchange(Protocol):
         ...
 
     async def send_error_event(self, status: int, slug: str, message: str | None = None) -> None:
-        """Send the wire's error event in a stream, after its head where none is out yet."""
+        """Send the wire's error event in a stream, after its head where none is out yet, and the end of the body.
+
+        Both in one write: clients let go of a stream as soon as they read an error.
+        """
         ...
 
     async def close(self, how: Literal["fin", "rst"]) -> None:

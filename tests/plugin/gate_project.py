@@ -12,13 +12,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import scipy.special  # noqa: F401 - numpy cannot be loaded twice, and pytester forgets what a run loads
 
 from pytest_regcase.case_files import seal_case
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.session import attempt
 from pytest_regcase.session.function_attempt import FunctionAttempt
+from tests.conftest import loaded_outside_of
 from tests.plugin.warm_pytest import warm_pytest
 
 WITHOUT_OTHERS = [
@@ -104,10 +104,7 @@ class KeepsModules:
         self.loaded: dict[str, ModuleType] = {}
 
     def pytest_unconfigure(self) -> None:
-        for name, module in list(sys.modules.items()):
-            place = getattr(module, "__file__", None)
-            if name not in self._before and not (place and Path(place).is_relative_to(self._root)):
-                self.loaded[name] = module
+        self.loaded = {n: m for n, m in loaded_outside_of(self._root).items() if n not in self._before}
 
 
 class GateProject:

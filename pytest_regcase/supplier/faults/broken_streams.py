@@ -70,4 +70,3 @@ class MidStreamError:
         if self.settings.text:
             await exchange.send_unfinished(self.settings.text)
         await exchange.send_error_event(self.settings.status, self.settings.slug, self.settings.message or None)
-        await exchange.end_body()

@@ -88,6 +88,5 @@ class EngineDead:
         if exchange.request.streaming:
             await exchange.send_unfinished(BEGUN_TEXT)
             await exchange.send_error_event(500, "engine_dead")
-            await exchange.end_body()
         else:
             await exchange.send_body(500, b"", None)

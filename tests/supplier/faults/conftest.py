@@ -45,6 +45,15 @@ class FaultyService:
         self.serving.wait_for(lambda: bool(self._sent(body_digest)))
         return self._sent(body_digest)[0]
 
+    def closed(self, body_digest: str) -> WireEvent:
+        """Return the `closed` event of that request's connection, once it is there."""
+        number = self.sent(body_digest)["conn"]
+        self.serving.wait_for(lambda: bool(self._closed(number)))
+        return self._closed(number)[0]
+
+    def _closed(self, number: int) -> list[WireEvent]:
+        return [each for each in self.serving.events() if each["event"] == "closed" and each["conn"] == number]
+
     def _sent(self, body_digest: str) -> list[WireEvent]:
         events = self.serving.events()
         numbers = {each["request"] for each in events if each.get("body_digest") == body_digest}

@@ -39,3 +39,16 @@ def test_an_error_event_may_be_the_first(faulty: FaultyService, wire: str) -> No
         "text/event-stream; charset=utf-8",
     )
     assert read.error
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_client_that_lets_go_at_the_error_has_the_whole_answer(faulty: FaultyService, wire: str) -> None:
+    """Many do; an end of the body that came a moment later would never be acknowledged."""
+    for _ in range(20):
+        with faulty.serving.client() as client:
+            asked = faulty.ask(client, "mid_stream_error", wire, streaming=True)
+            read = b""
+            while b"verloaded" not in read:  # in the error alone
+                read += client.socket.recv(65536)
+        closed = faulty.closed(asked)
+        assert (closed["by"], closed["unacknowledged"]) == ("peer", 0)

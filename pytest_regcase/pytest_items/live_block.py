@@ -43,8 +43,9 @@ class LiveBlock:
         # Of a line that is longer than the terminal is wide, the cursor stands in the last row.
         self._column = written % width or min(written, width)
         below = "\n" if self._column else ""
-        self._write(below + "\n".join(each[: width - 1] for each in lines), flush=True)
+        # Before they are there: Ctrl-C may come as soon as somebody sees them, and they are to be taken away then.
         self._lines = len(lines)
+        self._write(below + "\n".join(each[: width - 1] for each in lines), flush=True)
 
     def erase(self) -> None:
         """Take the lines away, and put the cursor where it was."""

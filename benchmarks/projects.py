@@ -21,6 +21,26 @@ def good(attempt, ended):
 FunctionAttempt.finish = good
 '''
 
+ROWS = '''\
+"""A row that is on the disk before a test's result is printed, and nothing else of ours."""
+
+import sqlite3
+
+import pytest
+
+db = sqlite3.connect("rows.sqlite3", isolation_level=None)
+db.execute("PRAGMA journal_mode = WAL")
+db.execute("PRAGMA synchronous = FULL")
+db.execute("CREATE TABLE IF NOT EXISTS rows (seq INTEGER PRIMARY KEY, record TEXT)")
+RECORD = "x" * 1100
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report):
+    if report.when == "call":
+        db.execute("INSERT INTO rows (record) VALUES (?)", (RECORD,))
+'''
+
 MARKED = """
 @pytest.mark.regcase("case-{number:03d}")
 def test_{number:03d}(regcase):
@@ -84,9 +104,14 @@ def marked_functions(root: Path, cases: int, scenarios: Iterable[str]) -> Path:
     return root
 
 
-def plain_functions(root: Path, functions: int, params: Iterable[str]) -> Path:
-    """Make a project of that many test functions with those parameters, which rerunfailures would repeat."""
+def plain_functions(root: Path, functions: int, params: Iterable[str], *, rows: bool = False) -> Path:
+    """Make a project of that many test functions with those parameters, which rerunfailures would repeat.
+
+    With `rows` each leaves a row on the disk, in the plainest table that there is.
+    """
     root.mkdir()
+    if rows:
+        (root / "conftest.py").write_text(ROWS)
     (root / "pyproject.toml").write_text("")
     made = (PLAIN.format(number=number, params=list(params)) for number in range(functions))
     (root / "test_functions.py").write_text("".join(["import pytest\n", FIXTURE, *made]))

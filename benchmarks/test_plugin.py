@@ -26,8 +26,8 @@ pytestmark = [
 ROOT = Path(__file__).parent.parent
 FUNCTIONS, SCENARIOS = 100, 100
 ATTEMPTS = FUNCTIONS * SCENARIOS
-NOT_YET = 4
-"""What a marked function's attempt costs at most beside a plain test, until the aim of 1.5 is met."""
+AT_MOST = 3
+"""What a marked function's attempt costs at most beside a plain test; 2.5 and 2.6 were measured."""
 FOLDERS = 10_000
 SMALL_FOLDERS = 30
 OURS = ("-p", "pytest_regcase.plugin")
@@ -86,20 +86,24 @@ def cost(folder: Path, *words: str, ends_with: str) -> Cost:
 def test_ten_thousand_attempts_of_marked_functions(tmp_path: Path, tell: Tell) -> None:
     """Each is an item, a record on a report, a row in the ledger that is on the disk, and part of the decision.
 
-    The aim is 1.5, and is not met: 3.5 were measured, on a machine that was busy with other things. To commit
-    a row takes as long as a third of a plain test; the record, its checks and its way to the ledger take the rest.
+    The aim of 1.5 is not met. To have a row on the disk before its result is printed takes more than half of that
+    by itself, in the plainest table; it is measured beside it.
     """
     names = [f"simulation-{number:02d}-v1" for number in range(SCENARIOS - 1)]
     ours = marked_functions(tmp_path / "ours", FUNCTIONS, names)
     plain = plain_functions(tmp_path / "plain", FUNCTIONS, ["control", *names])
-    pairs = Pairs()
+    with_rows = plain_functions(tmp_path / "rows", FUNCTIONS, ["control", *names], rows=True)
+    pairs, rows = Pairs(), Pairs()
     for _ in range(3):
         passed = f"{ATTEMPTS} passed"
         pairs.plain.append(cost(plain, *RERUNS, ends_with=passed))
         (ours / ".regcase" / "ledger.sqlite3").unlink(missing_ok=True)
         pairs.ours.append(cost(ours, *OURS, *RERUNS, "--regcase", ends_with=passed))
-    tell(pairs.line(f"{ATTEMPTS:,} attempts of functions that return at once", 1.5))
-    assert pairs.cpu_ratio <= NOT_YET
+        rows.ours.append(cost(with_rows, *RERUNS, ends_with=passed))
+    rows.plain = pairs.plain
+    tell(pairs.line(f"{ATTEMPTS:,} attempts of functions that return at once", AT_MOST))
+    tell(f"of that, a row on the disk before each result: ratio of CPU {rows.cpu_ratio:.2f}")
+    assert pairs.cpu_ratio <= AT_MOST
 
 
 def test_a_run_without_the_option(tmp_path: Path, tell: Tell) -> None:

@@ -4,14 +4,15 @@ Knows how to begin, repeat and end a transaction; knows no table.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, text
 
 from pytest_regcase.errors import LedgerError
 from pytest_regcase.ledger.engine import LOST, LedgerFile, connect, reading, saying, writing
+from pytest_regcase.ledger.prepared import Prepared
 
 RECONNECT_SECONDS = 15.0
 """How long a lost server is tried again before what was to be written is given up."""
@@ -50,6 +51,17 @@ class Database:
         """
         self._file.check(verb)
         found = self._again(verb, lambda: self._written(work, alone=alone))
+        self._file.check(verb)
+        return found
+
+    def write_one(self, verb: str, statement: Prepared, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Run one statement that writes, in a transaction of its own, and return the rows that it gives.
+
+        As `write`, for less: SQLite's driver needs nobody to begin and commit a lone statement.
+        """
+        if self.is_server:
+            return self.write(verb, lambda connection: statement.rows(connection, values))
+        found = self._again(verb, lambda: statement.rows(self._connection, values))
         self._file.check(verb)
         return found
 

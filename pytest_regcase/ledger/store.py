@@ -170,10 +170,10 @@ class Ledger:
         Its key is (case, agent, scenario, run, try, session). Return False where that key is stored already: the
         first row stands and nothing is changed, so that sending a record again counts nothing twice.
         """
-        values = attempt_columns(record)
-        return self.database.write(
-            "store an attempt in", lambda connection: self.insert(connection, record, values)
-        )
+        values, verb = attempt_columns(record), "store an attempt in"
+        if tokens_of(record) or self._may_be_folded(record, values):
+            return self.database.write(verb, lambda connection: self.insert(connection, record, values))
+        return bool(self.database.write_one(verb, self._insert_attempt, values))
 
     def insert(self, connection: Connection, record: AttemptRecord, values: dict[str, Any]) -> bool:
         """Store one attempt in the caller's transaction; return False where its key is stored already."""
@@ -185,8 +185,7 @@ class Ledger:
         if tokens:
             drawn = [{"case_id": record.case_id, "token": each, "seq": seq} for each in tokens]
             connection.execute(insert(DRAWS), drawn)
-        elif record.scenario != "live" and values["started_at"] < self._recent():
-            # It may come to a time that was folded already.
+        elif self._may_be_folded(record, values):
             unfold(connection, [record.case_id])
         return True
 
@@ -282,8 +281,9 @@ class Ledger:
         found = self.database.read(lambda connection: list(connection.execute(query).scalars()))
         return [GateDecision.model_validate_json(each) for each in found]
 
-    def _recent(self) -> str:
-        return time_of(datetime.now(UTC) - SETTLED_AFTER)
+    def _may_be_folded(self, record: AttemptRecord, values: Mapping[str, Any]) -> bool:
+        """Say whether it comes to a time that may have been folded already."""
+        return record.scenario != "live" and values["started_at"] < time_of(datetime.now(UTC) - SETTLED_AFTER)
 
 
 def _prepare(connection: Connection) -> tuple[str, bool]:

@@ -4,6 +4,9 @@ The same for an item of a case file and for a test function marked `regcase`. Wh
 from the ledger's rows.
 """
 
+import inspect
+from functools import cache
+
 import pytest
 
 from pytest_regcase.case_files import LoadedCase
@@ -42,11 +45,7 @@ class CheckStanding:
 
     def repeats(self) -> pytest.MarkDecorator:
         """Return the mark by which pytest-rerunfailures repeats the item as often as the check asks for."""
-        # The empty lists and the zero keep --only-rerun, --rerun-except and --reruns-delay of the user's away.
-        most = 0 if self._plan.kind == "live" else policies.most_tries(self._gate.policy) - 1
-        return pytest.mark.flaky(
-            reruns=most, condition=_is_not_over, only_rerun=[], rerun_except=[], reruns_delay=0
-        )
+        return _repeats(0 if self._plan.kind == "live" else policies.most_tries(self._gate.policy) - 1)
 
     def skip_when_stopped(self) -> None:
         """Skip a live run behind a recurrence: it could not change the decision any more."""
@@ -137,6 +136,18 @@ class CheckStanding:
         return StopMarks(self._gate.session_folder)
 
 
+@cache
+def _repeats(at_most: int) -> pytest.MarkDecorator:
+    # The empty lists and the zero keep --only-rerun, --rerun-except and --reruns-delay of the user's away.
+    return pytest.mark.flaky(
+        reruns=at_most, condition=_is_not_over, only_rerun=[], rerun_except=[], reruns_delay=0
+    )
+
+
 def _is_not_over(error: BaseException | None) -> bool:
     """Tell pytest-rerunfailures whether another try follows; it asks after each attempt that failed."""
     return isinstance(error, ShownFailure) and error.more
+
+
+# It looks at the signature every time, which takes as long as a fifth of a small test.
+_is_not_over.__signature__ = inspect.signature(_is_not_over)  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from pytest_regcase.pytest_items.collection import Items
 from pytest_regcase.pytest_items.function_calls import FunctionCalls
 from pytest_regcase.pytest_items.gate_run import GateRun, from_controller, to_worker
 from pytest_regcase.pytest_items.hooks import ProjectHooks
+from pytest_regcase.pytest_items.long_lived import LongLived
 from pytest_regcase.pytest_items.neighbours import refuse_neighbours
 from pytest_regcase.pytest_items.termination import Termination
 from pytest_regcase.pytest_items.workers import Workers, leave_pid
@@ -40,6 +41,7 @@ def start(config: pytest.Config) -> None:
     decides = settings.decides(config)
     config.pluginmanager.register(Items(gate, with_tests=asked.with_tests, leaves_lists=decides), "regcase-items")
     config.pluginmanager.register(FunctionCalls(gate, hooks, leaves_lists=decides), "regcase-functions")
+    config.pluginmanager.register(LongLived(), "regcase-long-lived")
     termination.install()
     if settings.is_worker(config):
         termination.follow_parent()

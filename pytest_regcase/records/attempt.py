@@ -152,9 +152,9 @@ class AttemptRecord(Record):
     digests: Digests
     started_at: datetime
     duration_seconds: float = 0.0
-    exit: Exit = Field(default_factory=Exit)
-    wire: WireSummary = Field(default_factory=WireSummary)
-    trial: TrialSummary = Field(default_factory=TrialSummary)
+    exit: Exit = Exit()
+    wire: WireSummary = WireSummary()
+    trial: TrialSummary = TrialSummary()
     findings: Many[Finding] = ()
     verdict: AttemptVerdict
     reason: InconclusiveReason | None = None

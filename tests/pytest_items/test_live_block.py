@@ -78,3 +78,19 @@ def test_in_the_end_the_terminal_and_the_writer_are_as_they_were(screen: Screen)
     screen.block.close()
     assert screen.lines == ["cases/a/case.toml"]
     assert "write_raw" not in vars(screen.writer)
+
+
+def test_an_interrupt_as_soon_as_somebody_sees_the_lines(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C may come between the bytes and our own next step."""
+
+    def flush() -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    screen.writer.write("cases/a/case.toml ")
+    monkeypatch.setattr(screen.file, "flush", flush)
+    with pytest.raises(KeyboardInterrupt):
+        screen.block.draw(["a: 1 of 3", "b: 2 of 9"])
+    assert screen.lines == ["cases/a/case.toml", "a: 1 of 3", "b: 2 of 9"]
+    screen.block.close()
+    assert screen.lines == ["cases/a/case.toml"]

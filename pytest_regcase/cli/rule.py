@@ -2,7 +2,9 @@
 
 import json
 import sys
+from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -33,8 +35,8 @@ Example:
   regcase rule --rate 0.10 --risk 0.05 --baseline 2/20 --cost-per-run 0.35
 """
 )
-@click.option("--rate", type=Share(), default="0.10", show_default=True, help="Failure rate to rule out.")
-@click.option("--risk", type=Share(), default="0.05", show_default=True, help="Risk of a false claim.")
+@click.option("--rate", type=Share(), help="Failure rate to rule out.  [default: the project's, else 0.10]")
+@click.option("--risk", type=Share(), help="Risk of a false claim.  [default: the project's, else 0.05]")
 @click.option(
     "--baseline",
     type=Counts(),
@@ -43,9 +45,8 @@ Example:
 @click.option(
     "--plan",
     "plan_name",
-    default="zero",
-    show_default=True,
-    help="zero (no failure), allow-one, c:<n> (at most n of a fixed number) or e-process.",
+    help="zero (no failure), allow-one, c:<n> (at most n of a fixed number) or e-process."
+    "  [default: the project's, else zero]",
 )
 @click.option("--cost-per-run", type=Amount(), help="Money for one run.")
 @click.option("--minutes-per-run", type=Amount(), help="Minutes that one run takes.")
@@ -53,10 +54,10 @@ Example:
 @click.option("--plot", is_flag=True, help="Draw the curve also where stdout is no terminal.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout; never a plot.")
 def rule(
-    rate: str,
-    risk: str,
+    rate: str | None,
+    risk: str | None,
     baseline: tuple[int, int] | None,
-    plan_name: str,
+    plan_name: str | None,
     cost_per_run: Decimal | None,
     minutes_per_run: Decimal | None,
     jobs: int,
@@ -72,7 +73,9 @@ def rule(
     from pytest_regcase.rules.operating import curve
     from pytest_regcase.rules.plans import plan_for
 
-    plan = plan_for(plan_name, rate, risk)
+    asked = _asked(rate, risk, plan_name)
+    rate, risk = asked.rate, asked.risk
+    plan = plan_for(asked.plan, rate, risk)
     if plan.bounds[0] > MOST_RUNS:
         raise UsageRefused(
             f"Couldn't plan for {plan.bounds[0]} runs: nobody makes so many.\n"
@@ -96,7 +99,8 @@ def rule(
     if as_json:
         click.echo(json.dumps(_document(plan, rate, risk, needs, claim, shown, cost), indent=2))
         return
-    lines = [*_says(plan, rate, risk, baseline, needs, claim, shown), *cost.lines(needs), "", *_table(shown)]
+    says = _says(plan, rate, risk, baseline, needs, claim, shown)
+    lines = [*says, *asked.lines(), *cost.lines(needs), "", *_table(shown)]
     click.echo("\n".join(lines))
     if plot or (sys.stdout is not None and sys.stdout.isatty()):  # None: it was closed before we began
         from pytest_regcase.cli.curve_plot import as_ascii, curve_plot
@@ -114,6 +118,38 @@ def _can_be_shown(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is computed for, and what of it is the project's."""
+
+    rate: str
+    risk: str
+    plan: str
+    of_project: str | None = None
+
+    def lines(self) -> "Iterator[str]":
+        if self.of_project is not None:
+            yield labelled("project", f"{self.of_project}: as [tool.regcase] says; a case's own rule wins")
+
+
+def _asked(rate: str | None, risk: str | None, plan: str | None) -> _Asked:
+    """Take what was not given from the project here, with its limits; from the defaults where there is none."""
+    if rate is not None and risk is not None and plan is not None:
+        return _Asked(rate, risk, plan)
+    from pytest_regcase.config import load_project
+    from pytest_regcase.session.rules_in_force import project_rule
+
+    project = load_project(Path.cwd())
+    own = project_rule(project)
+    taken = [name for name, given in (("rate", rate), ("risk", risk), ("plan", plan)) if given is None]
+    return _Asked(
+        rate if rate is not None else own.max_failure_rate,
+        risk if risk is not None else own.risk,
+        plan if plan is not None else project.config.plan,
+        None if project.pyproject is None else ", ".join(taken),
+    )
 
 
 def _kind_of(trials: int) -> Literal["trigger-only", "all-attempts"]:

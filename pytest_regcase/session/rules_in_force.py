@@ -13,10 +13,17 @@ from pytest_regcase.rules.sequential import Plan
 
 def rerun_rule(project: Project, case: RegressionCase) -> RerunRule:
     """Return the rerun rule of `case`: its own wins over the configuration, limits win over both."""
-    config, limits = project.config, project.config.limits
     own = case.handover.rerun_rule if case.handover is not None else None
-    rate = own.max_failure_rate if own is not None else config.max_failure_rate
-    risk = own.risk if own is not None else config.risk
+    return project_rule(project) if own is None else _limited(project, own.max_failure_rate, own.risk)
+
+
+def project_rule(project: Project) -> RerunRule:
+    """Return the rerun rule of cases that have none of their own."""
+    return _limited(project, project.config.max_failure_rate, project.config.risk)
+
+
+def _limited(project: Project, rate: str, risk: str) -> RerunRule:
+    limits = project.config.limits
     return RerunRule(max_failure_rate=_stricter(rate, limits.max_failure_rate), risk=_stricter(risk, limits.risk))
 
 

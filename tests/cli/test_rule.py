@@ -12,6 +12,11 @@ from pytest_regcase.cli import main
 HEAD_OF_PLOT = "chance to be accepted                 runs until it is settled"
 
 
+@pytest.fixture(autouse=True)
+def _outside_of_projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert main(["rule", *arguments, "--json"]) == 0
     captured = capsys.readouterr()
@@ -53,6 +58,27 @@ def test_the_rule_itself(capsys: pytest.CaptureFixture[str]) -> None:
         "warnings": [],
     }
     assert document(capsys) == found
+
+
+def test_what_is_not_given_is_as_the_project_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.regcase]\nmax_failure_rate = "0.20"\nplan = "allow-one"\n[tool.regcase.limits]\nrisk = "0.01"\n'
+    )
+    found = document(capsys)
+    assert (found["plan"], found["risk"]) == ("allow-one", "0.01")
+    assert found == document(capsys, "--rate", "0.20", "--risk", "0.01", "--plan", "allow-one")
+    assert "  project   rate, risk, plan: as [tool.regcase] says; a case's own rule wins\n" in text(capsys)
+    assert "  project   rate, risk: as [tool.regcase] says" in text(capsys, "--plan", "zero")
+    given = text(capsys, "--rate", "0.10", "--risk", "0.05", "--plan", "zero")
+    assert "[tool.regcase]" not in given
+    assert given.startswith("29 clean live runs")
+
+
+def test_a_project_that_cannot_be_read_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.regcase]\nrisk = "2"\n')
+    assert main(["rule"]) == 2
+    assert "pyproject.toml" in capsys.readouterr().err
+    assert main(["rule", "--rate", "0.10", "--risk", "0.05", "--plan", "zero"]) == 0
 
 
 @pytest.mark.parametrize(

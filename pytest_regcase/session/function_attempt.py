@@ -31,8 +31,9 @@ from pytest_regcase.session.watch import Budgets, Watched
 
 NEVER_ASKED = "the function asked for no supplier, so nothing was sent to it"
 AFTER_CUT_OFF = "what came after we took the supplier away is not read"
-_COARSE_SECONDS = 0.05
-"""By so much a file system may be behind the clock: it takes the time of the last timer tick."""
+_COARSE_SECONDS = 0.011
+"""By so much a file system may be behind the clock: it takes the time of the last timer tick, and there are at
+least 100 a second."""
 _CUT_OFF: frozenset[EndedBy] = frozenset({"deadline", "cap", "cut-short"})
 
 

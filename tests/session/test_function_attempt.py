@@ -1,5 +1,6 @@
 """A function of the test process as the agent: what can be seen of it, and what is never called kept."""
 
+import os
 import shutil
 import subprocess
 import urllib.request
@@ -248,6 +249,9 @@ def test_a_log_of_an_earlier_attempt_shows_nothing_of_this_one(
         shutil.copy2(regcase.out_dir / "trial.jsonl", tmp_path)
 
     assert run(project, AUTH, kept).verdict == "recovered"
+    # A file's time is that of a timer tick, and two attempts here follow one another faster than an agent's would.
+    written = (tmp_path / "trial.jsonl").stat().st_mtime - 0.1
+    os.utime(tmp_path / "trial.jsonl", (written, written))
 
     def dies_before_it_writes(regcase: RegcaseFixture) -> None:
         (tmp_path / "notes.txt").write_text("another file, of now")

@@ -1,0 +1,1 @@
+"""A plugin that does nothing, for the plain side of a comparison."""

@@ -108,8 +108,8 @@ class Answer:
             await self.finish()
 
     async def finish(self) -> None:
-        """Send the end of the body; the answer is complete."""
-        if self._chunked:
+        """Send the end of the body, unless it is out; the answer is complete."""
+        if self._chunked and not self.complete:
             await self.write(_END)
         self.complete = True
 

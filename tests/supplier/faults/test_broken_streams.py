@@ -49,6 +49,8 @@ def test_a_client_that_lets_go_at_the_error_has_the_whole_answer(faulty: FaultyS
             asked = faulty.ask(client, "mid_stream_error", wire, streaming=True)
             read = b""
             while b"verloaded" not in read:  # in the error alone
-                read += client.socket.recv(65536)
+                data = client.socket.recv(65536)
+                assert data, f"the connection ended after {read!r}"
+                read += data
         closed = faulty.closed(asked)
         assert (closed["by"], closed["unacknowledged"]) == ("peer", 0)

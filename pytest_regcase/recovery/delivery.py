@@ -103,8 +103,8 @@ def _wrong_kill(request: Request, declared: Delivery, end: ServerEnd) -> str | N
         return "the supplier's process was not killed"
     if request.closed is not None and request.closed.get("by") == "peer":
         return "the client let go before the process was killed"
-    if end.killed.get("connect") == "accepted":
-        return "the port still takes connections after the kill"
+    if end.killed.get("connect") != "refused":
+        return _not_refused(end.killed, "after the kill")
     # A kill leaves no line of a connection's end, but for one that the kernel was told to reset.
     how = "fin" if request.closed is None else request.closed.get("how")
     return _wrong_how(how, declared)
@@ -114,8 +114,13 @@ def _wrong_refusal(request: Request, end: ServerEnd) -> str | None:
     if end.refusing is None or number(end.refusing.get("t")) < request.t:
         return "the port was not closed"
     if end.refusing.get("connect") != "refused":
-        return "the port still takes connections"
+        return _not_refused(end.refusing, "after it was closed")
     return None
+
+
+def _not_refused(event: WireEvent, when: str) -> str:
+    taken = event.get("connect") == "accepted"
+    return f"the port still takes connections {when}" if taken else f"nothing shows that the port is dead {when}"
 
 
 def _wrong_memory(declared: Delivery, end: ServerEnd) -> str | None:

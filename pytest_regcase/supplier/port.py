@@ -56,16 +56,26 @@ def bound_sockets(hosts: Sequence[str], port: int = 0) -> tuple[socket.socket, .
             return (first, *others)
 
 
-def try_connect(port: int, hosts: Sequence[str] = (HOST,)) -> Literal["accepted", "refused"]:
-    """Say what a client meets at `port` now: `accepted` where one of the addresses takes it."""
-    return "accepted" if any(_takes(host, port) for host in hosts) else "refused"
+def try_connect(port: int, hosts: Sequence[str] = (HOST,)) -> Literal["accepted", "refused", "unclear"]:
+    """Say what a client meets at `port` now.
+
+    It is ``refused`` where every address said so, ``accepted`` where one of them took the connection, also one
+    that was reset then, and ``unclear`` where one of them said neither (a time-out, no route).
+    """
+    met = {_connect(host, port) for host in hosts}
+    return "accepted" if "accepted" in met else "unclear" if "unclear" in met else "refused"
 
 
-def _takes(host: str, port: int) -> bool:
+def _connect(host: str, port: int) -> Literal["accepted", "refused", "unclear"]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(_PROBE_SECONDS)
         try:
             probe.connect((host, port))
+        except ConnectionRefusedError:
+            return "refused"
+        except ConnectionResetError:
+            # The kernel had taken it already when the listener went.
+            return "accepted"
         except OSError:
-            return False
-        return True
+            return "unclear"
+        return "accepted"

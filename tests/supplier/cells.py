@@ -4,6 +4,7 @@ What the client sees (bytes, kind of close, refused connects) is held against wh
 the wire log. A wait ends when what is waited for is there; only silence is watched for a fixed time.
 """
 
+import errno
 import json
 import socket
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from pytest_regcase.records.wire import Delivery, WireEvent
 from pytest_regcase.recovery.delivery import Declares
 from pytest_regcase.recovery.wire_facts import wire_facts
 from pytest_regcase.supplier.inject import declares_for
+from pytest_regcase.supplier.port import HOST
 from tests.supplier.serving import LIMIT_SECONDS, RawClient, Serving
 
 WIRE_REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -162,12 +164,8 @@ def delivered(
     return facts.delivered, facts.why_not
 
 
-def is_refused(port: int) -> bool:
-    """Say whether a connect is refused at once."""
+def is_refused(port: int, host: str = HOST) -> bool:
+    """Say whether a connect is refused; one that is reset was taken by a listener that was just going."""
     with socket.socket() as probe:
         probe.settimeout(LIMIT_SECONDS)
-        try:
-            probe.connect(("127.0.0.1", port))
-        except ConnectionRefusedError:
-            return True
-        return False
+        return probe.connect_ex((host, port)) == errno.ECONNREFUSED

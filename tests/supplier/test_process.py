@@ -12,6 +12,7 @@ import pytest
 from pytest_regcase.errors import MachineryError, UsageRefused
 from pytest_regcase.supplier.process import SupplierProcess
 from pytest_regcase.supplier.spec import FaultSpec, PassThrough, SupplierSpec
+from tests.supplier.cells import is_refused
 from tests.supplier.serving import LIMIT_SECONDS, Serving, fault
 
 ASK = [{"role": "user", "content": "Fix it."}]
@@ -19,11 +20,6 @@ ASK = [{"role": "user", "content": "Fix it."}]
 
 def spec(folder: Path, **changes: object) -> SupplierSpec:
     return SupplierSpec(wire_log=str(folder / "wire.jsonl"), t0=time.monotonic(), token="t", **changes)  # type: ignore[arg-type]
-
-
-def is_refused(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def test_base_urls_hold_port_and_token(tmp_path: Path) -> None:

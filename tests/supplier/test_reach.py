@@ -14,7 +14,7 @@ from pytest_regcase.errors import UsageRefused
 from pytest_regcase.recovery.wire_facts import wire_facts
 from pytest_regcase.supplier.port import HOST, bound_socket, bound_sockets, try_connect
 from pytest_regcase.supplier.reach import Reach, interface_of, resolve
-from tests.supplier.cells import declares_of
+from tests.supplier.cells import declares_of, is_refused
 from tests.supplier.engines import NO_DAEMON, FakeDocker
 from tests.supplier.serving import Serving, fault
 
@@ -178,11 +178,6 @@ def test_the_interface_of_an_address_is_named() -> None:
     assert interface_of(ELSEWHERE) is None
 
 
-def refused(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((host, port)) == errno.ECONNREFUSED
-
-
 @linux_only
 def test_one_port_is_held_on_every_address() -> None:
     held = bound_sockets((HOST, BESIDE))
@@ -220,8 +215,8 @@ def test_a_free_port_is_free_on_every_address(monkeypatch: pytest.MonkeyPatch) -
 @linux_only
 def test_by_default_loopback_alone_is_listened_on(tmp_path: Path) -> None:
     with Serving(tmp_path) as serving:
-        assert not refused(HOST, serving.port)
-        assert refused(BESIDE, serving.port)
+        assert not is_refused(serving.port)
+        assert is_refused(serving.port, BESIDE)
         assert serving.process.container == {}
         assert "beside_loopback" not in serving.events()[0]
 
@@ -231,13 +226,13 @@ def test_by_default_loopback_alone_is_listened_on(tmp_path: Path) -> None:
 def test_what_is_refused_is_refused_on_every_address(tmp_path: Path, kind: str) -> None:
     with Serving(tmp_path, reach=BESIDE, fault=fault(kind, at_step=1)) as serving:
         assert serving.events()[0]["beside_loopback"] == [BESIDE]
-        assert not refused(HOST, serving.port)
-        assert not refused(BESIDE, serving.port)
+        assert not is_refused(serving.port)
+        assert not is_refused(serving.port, BESIDE)
         with serving.client() as client:
             client.ask(ASK)
             serving.wait_logged("killed" if kind == "process_killed" else "refusing")
-        assert refused(HOST, serving.port)
-        assert refused(BESIDE, serving.port)
+        assert is_refused(serving.port)
+        assert is_refused(serving.port, BESIDE)
         with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
             stranger.bind((BESIDE, serving.port))
         events = serving.stop()

@@ -1,5 +1,7 @@
 """What several test folders need: the shared samples, a Python with real harnesses, a clean environment."""
 
+import contextlib
+import importlib
 import importlib.util
 import os
 import sys
@@ -19,11 +21,19 @@ if importlib.util.find_spec("hypothesis") is None:
     # `pytest --regcase` runs the cases where the package alone is installed; the tests need more than that.
     collect_ignore_glob.append("*")
 else:
-    from hypothesis import settings
+    from hypothesis import HealthCheck, settings
 
-    # A loaded machine must not fail a property by its deadline, and a run must be repeatable.
-    settings.register_profile("regcase", deadline=None, derandomize=True)
+    # A loaded machine must not fail a property by how long its data take, and a run must be repeatable.
+    settings.register_profile(
+        "regcase", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.load_profile("regcase")
+    with contextlib.suppress(ImportError):
+        # Else examples are also made of constants of those modules of ours that earlier tests happened to load.
+        providers = importlib.import_module("hypothesis.internal.conjecture.providers")
+        no_constants = getattr(providers, "_local_constants", None)
+        if no_constants is not None:
+            vars(providers)["_get_local_constants"] = lambda: no_constants
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -25,6 +25,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_regcase.errors import LedgerError
+from pytest_regcase.ledger.engine import LOST
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.session.ledger_exchange import SPOOL_FILE
@@ -126,8 +128,19 @@ class KillProject:
         tally.lost += Counter(NODE_ID.sub(r"\1::\2", each) for each in printed) - counted
         tally.twice += finished - made
 
+    def _opened(self) -> Ledger:
+        """Open the ledger; a server that lost one of its processes takes nobody until it has begun anew."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return Ledger.open(self._url)
+            except LedgerError as error:
+                if error.slug != LOST or time.monotonic() >= end:
+                    raise
+            time.sleep(0.05)
+
     def _rows(self, session_id: str) -> list[AttemptRecord]:
-        with Ledger.open(self._url) as ledger:
+        with self._opened() as ledger:
             rows = [each.record for each in ledger.rows(session_id=session_id)]
         spool = self.root / ".regcase" / "sessions" / session_id / SPOOL_FILE
         if spool.exists():

@@ -28,6 +28,7 @@ _SETTINGS = MappingProxyType(
         "core.fsync": "none",  # nothing here outlives its attempt's folder
         "core.bigFileThreshold": "8m",
         "gc.auto": "0",
+        "maintenance.auto": "false",  # newer gits go on in the background, with a lock that comes and goes
         "user.name": IDENTITY,
         "user.email": EMAIL,
     }

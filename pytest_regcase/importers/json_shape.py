@@ -12,6 +12,7 @@ from typing import Final, Literal
 from pytest_regcase.importers.reading import DOCUMENT_LIMIT_BYTES, MEBIBYTE
 
 _KEY_LIMIT_BYTES: Final = 400
+"""A longer key is left out: no format has one, and a part of it is no key of the document."""
 _SPACE: Final = b" \t\r\n"
 _MARK: Final = re.compile(rb'[\[\]{}":]')
 _INSIDE: Final = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
@@ -103,8 +104,8 @@ class _Scan:
     def _go_on_in_text(self, piece: bytes, start: int) -> int:
         found = _INSIDE.match(piece, start)
         end = found.end() if found is not None else start
-        if self._wanted <= self._depth <= self._wanted + 1 and len(self._text) < _KEY_LIMIT_BYTES:
-            self._text += piece[start : min(end, start + _KEY_LIMIT_BYTES)]
+        if self._wanted <= self._depth <= self._wanted + 1 and len(self._text) <= _KEY_LIMIT_BYTES:
+            self._text += piece[start : min(end, start + _KEY_LIMIT_BYTES + 1)]
         if piece[end : end + 1] == b'"':
             self._in_text = False
             return end + 1
@@ -115,7 +116,7 @@ class _Scan:
         if mark == b'"':
             self._in_text, self._text = True, b""
         elif mark == b":":
-            if self._wanted <= self._depth <= self._wanted + 1:
+            if self._wanted <= self._depth <= self._wanted + 1 and len(self._text) <= _KEY_LIMIT_BYTES:
                 keys = self._keys if self._depth == self._wanted else self._inner
                 keys.add(self._text.decode("utf-8", "replace"))
         elif mark in b"{[":

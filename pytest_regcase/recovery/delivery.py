@@ -10,6 +10,8 @@ from pytest_regcase.records.wire import Delivery, NotApplicable, WireEvent
 from pytest_regcase.recovery.wire_requests import Request, ServerEnd, number, went_out, whole
 
 Declares = Callable[[str, bool], Delivery | NotApplicable]
+_ROUNDING_SECONDS = 0.0002
+"""The log has its moments to the tenth of a millisecond: what lies between two may be that much longer."""
 _LET_GO_BEFORE = Delivery(answer="none", then="held")
 
 
@@ -61,7 +63,7 @@ def _wrong_course(request: Request, answer: WireEvent, declared: Delivery) -> st
     if parts < least:
         return f"{parts} parts of the body were sent, declared were at least {least}"
     waited = number(answer.get("first_byte")) - request.t
-    if declared.not_before_seconds is not None and waited < declared.not_before_seconds:
+    if declared.not_before_seconds is not None and waited < declared.not_before_seconds - _ROUNDING_SECONDS:
         return f"the first byte went out after {waited:.3f} s, declared: not before {declared.not_before_seconds}"
     return None
 

@@ -159,12 +159,15 @@ class _Tail:
         self._offset = 0
 
     def read(self) -> None:
-        """Hand on what has come since the last call; each event is whole, as it is written at once."""
+        """Hand on the whole events that have come since the last call.
+
+        Each is written at once, but a file grows page by page: who reads meanwhile may see half a line.
+        """
         with self._path.open("rb") as log:
             log.seek(self._offset)
-            data = log.read()
-        self._offset += len(data)
-        for line in data.splitlines():
+            *whole, _ = log.read().split(b"\n")
+        self._offset += sum(len(line) + 1 for line in whole)
+        for line in whole:
             self._on_event(json.loads(line))
 
 

@@ -111,10 +111,11 @@ def _act(
     if says == "first-fault":
         seen.notes = take_notes(time.monotonic() - t0)
         # From here: a look at a large work tree takes seconds, in which there is no fault yet.
-        now = time.monotonic()
-        ends["deadline"] = now + budgets.deadline_seconds / budgets.time_scale
-        ends["cap"] = now + (ends["cap"] - now) / budgets.time_scale
+        _begin(ends, budgets, t0)
         supplier.proceed()
+    elif says == "clock-switched":
+        # What passed since is real time: a twentieth of a second of it would else be minutes of the agent's.
+        _begin(ends, budgets, t0)
     elif says == "control-reached" and not budgets.ends_by_itself:
         ends["control-done"] = time.monotonic() + CONTROL_GRACE_SECONDS
     elif says == "clock-missed":
@@ -123,3 +124,10 @@ def _act(
         seen.trouble = str(message["text"])
     elif says == "trouble":
         seen.trouble = str(message.get("text", "the supplier reported trouble without a text"))
+
+
+def _begin(ends: dict[EndedBy, float], budgets: Budgets, t0: float) -> None:
+    """Let the deadline begin now, and what is left of the cap run by the agent's clock."""
+    now = time.monotonic()
+    ends["deadline"] = now + budgets.deadline_seconds / budgets.time_scale
+    ends["cap"] = now + (t0 + budgets.cap_seconds - now) / budgets.time_scale

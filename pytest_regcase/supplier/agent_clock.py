@@ -29,10 +29,10 @@ class AgentClock:
             self._file = os.open(spec.state, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             os.write(self._file, struct.pack("qqd", 0, 0, spec.scale))
 
-    def start(self, asking: ClientConnection, log: WireLog) -> str | None:
+    def start(self, asking: ClientConnection, log: WireLog) -> dict[str, str] | None:
         """Make it fast from now on, where that was not done; record it, or why the clock does not reach `asking`.
 
-        Out of reach it stays real time for good, and what is returned says why, once.
+        Out of reach it stays real time for good. What is returned, once, is what the parent is to be told.
         """
         spec = self._spec
         # Whoever let go meanwhile has no socket that could be looked for; its next request will do.
@@ -42,9 +42,9 @@ class AgentClock:
         if why is not None:
             self._spec = None
             log.write("clock", conn=asking.number, scale=spec.scale, missed=why)
-            return f"time_scale = {spec.scale:g} does not reach the agent: {why}"
+            return {"what": "clock-missed", "text": f"time_scale = {spec.scale:g} does not reach the agent: {why}"}
         log.write("clock", t=log.t_of(self.switch()), conn=asking.number, scale=spec.scale)
-        return None
+        return {"what": "clock-switched"}
 
     def switch(self) -> float:
         """Make it fast from now on, without a further question; returns that moment on `time.monotonic`."""

@@ -141,8 +141,8 @@ class SupplierProcess:
         """Return what the child said since the last call, without waiting.
 
         `say` is ``first-fault`` (answer it with `proceed`), ``control-reached``, ``off-the-prefix`` (with
-        `reasons`), ``clock-missed`` and ``trouble`` (with `text`), and last, from us, ``exited`` (with `code`).
-        Each has `t`.
+        `reasons`), ``clock-switched``, ``clock-missed`` and ``trouble`` (with `text`), and last, from us,
+        ``exited`` (with `code`). Each has `t`.
         """
         while self.exit_code is None:
             try:

@@ -209,8 +209,8 @@ class Supplier:
         answer = self._answer(connection, wire, number, due.step)
         if due.faulted:
             # Only here, the notes being taken: what is done before must not count as hours of the agent's time.
-            if (missed := self._clock.start(connection, self._log)) is not None:
-                self.say("clock-missed", text=missed)
+            if (told := self._clock.start(connection, self._log)) is not None:
+                self.say(**told)
             await self._inject(connection, answer, wire, request, due)
         elif due.reply is not None:
             await self._reply(answer, wire, request, due.reply)

@@ -115,20 +115,20 @@ def after_timeout() -> None:
     assert subprocess.run(["timeout", str(HOUR), "sleep", "1000000"], check=False).returncode == 124
 
 
+def until_the_alarm(start: Callable[[], object]) -> None:
+    """Wait for SIGALRM, held back before: one that came just before a `pause` would be waited for in vain."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    start()
+    signal.sigwait({signal.SIGALRM})
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def after_an_alarm() -> None:
-    woken = []
-    signal.signal(signal.SIGALRM, lambda *_: woken.append(True))
-    signal.alarm(int(HOUR))
-    while not woken:
-        signal.pause()
+    until_the_alarm(lambda: signal.alarm(int(HOUR)))
 
 
 def after_an_interval_timer() -> None:
-    woken = []
-    signal.signal(signal.SIGALRM, lambda *_: woken.append(True))
-    signal.setitimer(signal.ITIMER_REAL, HOUR)
-    while not woken:
-        signal.pause()
+    until_the_alarm(lambda: signal.setitimer(signal.ITIMER_REAL, HOUR))
 
 
 def after_a_futex() -> None:

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,13 +30,14 @@ async def refused_too():
 
 refused()
 asyncio.run(refused_too())
-thread = threading.Thread(target=refused)
-thread.start()
-thread.join()
+# Before the thread: one that was joined may still be counted, and a fork beside a thread is warned of.
 if (child := os.fork()) == 0:
     refused()
     os._exit(0)
 os.waitpid(child, 0)
+thread = threading.Thread(target=refused)
+thread.start()
+thread.join()
 socket.socket().connect_ex(("127.0.0.1", port))
 try:
     socket.socket(socket.AF_UNIX).connect("/nowhere")
@@ -45,11 +47,11 @@ except FileNotFoundError:
 
 
 @pytest.fixture
-def dead_port() -> int:
-    """A port that nobody listens on."""
+def dead_port() -> Iterator[int]:
+    """A port that nobody listens on, and that nobody else gets meanwhile."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
+        yield int(held.getsockname()[1])
 
 
 def kept(pythonpath: str | None = None) -> dict[str, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_regcase.agents import work_tree
+from pytest_regcase.agents.git_commands import run_git
 from pytest_regcase.agents.work_tree import CUT_MARK, DIFF_LIMIT_BYTES, lay, note
 from pytest_regcase.errors import MachineryError, UsageRefused
 
@@ -53,6 +54,14 @@ def test_lays_every_file_in_one_commit(source: Path, work_dir: Path, base: str) 
     assert git(work_dir, "rev-list", "--count", "HEAD") == "1"
     assert git(work_dir, "status", "--porcelain") == ""
     assert "ignored/kept.txt" in git(work_dir, "ls-files").splitlines()
+
+
+def test_nothing_goes_on_behind_a_commit_of_ours(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    run_git(["init", "--quiet"], cwd=tmp_path)
+    run_git(["commit", "--quiet", "--allow-empty", "-m", "x"], cwd=tmp_path, env={"GIT_TRACE": str(trace)})
+    assert "commit" in trace.read_text()
+    assert "maintenance" not in trace.read_text()
 
 
 def test_a_commit_of_the_agents_is_seen_in_a_folder_with_a_colon(source: Path, tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 import stat
 import threading
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from pytest_regcase.case_files import append_record, editing, load_case
+from pytest_regcase.case_files.places_on_disk import alone
 from pytest_regcase.errors import FileError, SealError, UsageRefused
 from pytest_regcase.records.case import Amendment, Closed, Evidence, Fix, Reopened, Retired
 from pytest_regcase.toml_lines import read_bounded
@@ -140,15 +142,23 @@ def test_of_two_commands_at_once_one_is_told_and_none_is_lost(
             told.append(error.text)
 
     thread = threading.Thread(target=other)
+    other_has_read = threading.Event()
+
+    def lock(folder: Path) -> AbstractContextManager[None]:
+        if threading.current_thread() is thread:
+            other_has_read.set()
+        return alone(folder)
 
     def slow(of: Path, limit: int) -> bytes:
         found = read_bounded(of, limit)
         if thread.ident is None:
             # The file has just been compared, and is not replaced yet.
             thread.start()
+            assert other_has_read.wait(60)
             thread.join(0.1)
         return found
 
+    monkeypatch.setattr(editing, "alone", lock)
     monkeypatch.setattr(editing, "read_bounded", slow)
     append_record(path, "fix", fix())
     thread.join()

@@ -2,8 +2,8 @@
 
 import contextlib
 import os
+import select
 import socket
-import time
 from typing import Any, ClassVar
 
 from pytest_regcase.supplier.protocol import Exchange, NoSettings
@@ -28,13 +28,6 @@ class Resets(_Wrong):
 
     async def inject(self, exchange: Exchange) -> None:
         await exchange.close("rst")
-
-
-class Holds(_Wrong):
-    """Sends nothing."""
-
-    async def inject(self, exchange: Exchange) -> None:
-        await exchange.hold()
 
 
 class SendsAHead(_Wrong):
@@ -85,17 +78,13 @@ class RefusesAndLeavesAListener(_Wrong):
 
 
 def _leave_a_process_behind() -> None:
-    parent = os.getpid()
     if os.fork() == 0:
-        for handle in range(64):
-            if not _listens(handle):
-                with contextlib.suppress(OSError):
-                    os.close(handle)
-        limit = time.monotonic() + 20
-        # Past the end of the supplier, so that a connect after it still finds somebody.
-        while os.getppid() == parent and time.monotonic() < limit:
-            time.sleep(0.01)
-        time.sleep(0.5)
+        kept = [handle for handle in range(64) if _listens(handle)]
+        for handle in {*range(64)} - {*kept}:
+            with contextlib.suppress(OSError):
+                os.close(handle)
+        # Until the connect that looks for somebody, which may come long after the end of the supplier.
+        select.select(kept, [], [], 20)
         os._exit(0)
 
 

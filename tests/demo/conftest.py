@@ -19,6 +19,11 @@ from tests.agents.waiting import until
 TASK = "Both functions of calc.py are wrong. Correct them."
 
 
+def patience(fault: str) -> float:
+    """How long an agent waits for an answer: a short time-out is for silence alone, or it meets a late answer."""
+    return 0.5 if fault in ("no answer", "trickle") else 20.0
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a run left."""
@@ -57,7 +62,7 @@ class Runner:
         base_url: str,
         *words: str,
         behaviour: str | None = None,
-        timeout: float = 0.5,
+        timeout: float = 20.0,
         kill_when: Callable[[], bool] | None = None,
     ) -> Ran:
         module = "pytest_regcase.demo.agent" if behaviour is None else "pytest_regcase.demo.behaviours"

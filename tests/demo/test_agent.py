@@ -1,10 +1,11 @@
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.demo.conftest import TASK, Runner
+from tests.demo.conftest import TASK, Runner, patience
 from tests.demo.scripted_supplier import Answer, ScriptedSupplier, bash, closes, cuts, fails, says, sends, submit
 
 HALF = bash("sed -i 's/a - b/a + b/' calc.py")
@@ -102,7 +103,7 @@ def test_gives_up_in_good_order(run: Runner, kind: str, requests: int, error: st
     supplier = ScriptedSupplier([])
     supplier.answers = [HALF, failing(kind, supplier)]
     with supplier:
-        ran = run(supplier.base_url)
+        ran = run(supplier.base_url, timeout=patience(kind))
     assert ran.code == 1
     assert len(supplier.requests) == 1 + requests
     trial = ran.trial
@@ -118,9 +119,10 @@ def test_gives_up_in_good_order(run: Runner, kind: str, requests: int, error: st
 
 
 def test_a_supplier_that_is_gone_gets_two_further_tries(run: Runner) -> None:
-    with ScriptedSupplier([]) as supplier:
-        base_url = supplier.base_url
-    ran = run(base_url)
+    # Held by a socket that never listens: a port that is free somebody else may have by then.
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        ran = run(f"http://127.0.0.1:{held.getsockname()[1]}/token/v1")
     assert ran.code == 1
     assert [line.get("error", "")[:18] for line in ran.of_kind("model_call")] == ["APIConnectionError"] * 3
     assert "refused" in (ran.trial.error.message or "" if ran.trial.error else "")

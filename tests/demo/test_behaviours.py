@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from pytest_regcase.demo.behaviours import BEHAVIOURS, MADE_UP_ANSWER, MANY_RETRIES
-from tests.demo.conftest import Ran, Runner
+from tests.demo.conftest import Ran, Runner, patience
 from tests.demo.expected_findings import BASIC
 from tests.demo.scripted_supplier import ScriptedSupplier, closes, fails, says
 from tests.demo.test_agent import HALF, WHOLE
@@ -53,7 +53,7 @@ def test_without_a_fault_it_is_as_good_as_the_agent_itself(run: Runner, name: st
 @pytest.mark.parametrize("fault", FAULTS)
 def test_swallow(run: Runner, fault: str) -> None:
     with supplier_with(fault) as supplier:
-        ran = run(supplier.base_url, behaviour="swallow")
+        ran = run(supplier.base_url, behaviour="swallow", timeout=patience(fault))
     assert len(supplier.requests) == REQUESTS[fault]
     assert ran.code == 0
     assert (ran.trial.termination, ran.trial.error) == ("finished", None)
@@ -77,7 +77,7 @@ def test_retry_for_ever(run: Runner, fault: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_make_up_answer(run: Runner, fault: str) -> None:
     with supplier_with(fault) as supplier:
-        ran = run(supplier.base_url, behaviour="make-up-answer")
+        ran = run(supplier.base_url, behaviour="make-up-answer", timeout=patience(fault))
     assert len(supplier.requests) == REQUESTS[fault]
     assert ran.code == 1
     assert ran.trial.termination == "error"
@@ -90,7 +90,7 @@ def test_make_up_answer(run: Runner, fault: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_submit_partial(run: Runner, fault: str) -> None:
     with supplier_with(fault) as supplier:
-        ran = run(supplier.base_url, behaviour="submit-partial")
+        ran = run(supplier.base_url, behaviour="submit-partial", timeout=patience(fault))
     assert len(supplier.requests) == REQUESTS[fault]
     assert ran.code == 1
     assert ran.trial.termination == "error"
@@ -102,7 +102,7 @@ def test_submit_partial(run: Runner, fault: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_log_nothing(run: Runner, fault: str) -> None:
     with supplier_with(fault) as supplier:
-        ran = run(supplier.base_url, behaviour="log-nothing")
+        ran = run(supplier.base_url, behaviour="log-nothing", timeout=patience(fault))
     assert len(supplier.requests) == REQUESTS[fault]
     assert ran.code == 1
     assert (ran.trial.termination, ran.trial.error, ran.trial.submission) == ("cut-off", None, None)
@@ -114,7 +114,7 @@ def test_log_nothing(run: Runner, fault: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_exit_zero_unmarked(run: Runner, fault: str) -> None:
     with supplier_with(fault) as supplier:
-        ran = run(supplier.base_url, behaviour="exit-zero-unmarked")
+        ran = run(supplier.base_url, behaviour="exit-zero-unmarked", timeout=patience(fault))
     assert len(supplier.requests) == REQUESTS[fault]
     assert ran.code == 0
     assert (ran.trial.termination, ran.trial.error, ran.trial.submission) == ("finished", None, None)

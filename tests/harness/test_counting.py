@@ -8,9 +8,13 @@ from pytest_regcase.case_files import load_case, seal_case
 from pytest_regcase.config import load_project
 from pytest_regcase.records.attempt import AttemptRecord
 from tests.conftest import REPOSITORY
-from tests.session.attempt_project import TIMING, AttemptProject, make_project
+from tests.session.attempt_project import AttemptProject, make_project
 from tests.session.test_compressed_time import make as make_compressed
 
+PATIENT = ("--timeout", "600")
+"""Nothing is silent here, and a short time-out would only meet an answer that is late, for one request more. In
+compressed time, where it is a fraction of a second, it would come between the clock's switch and the kill."""
+GOOD = ("python", "-m", "pytest_regcase.demo.agent", *PATIENT)
 PARALLEL = Path(__file__).with_name("parallel_agent.py")
 HEALS = """\
 schema = 1
@@ -64,8 +68,8 @@ def statuses(record: AttemptRecord) -> dict[str, str]:
 
 def test_two_conversations_at_once_are_told_apart(tmp_path: Path) -> None:
     simulation = "oom-server-error-v1"
-    alone = make_project(tmp_path / "alone", ("python", "-m", "pytest_regcase.demo.agent", *TIMING))
-    both = make_project(tmp_path / "both", ("python", str(PARALLEL), *TIMING))
+    alone = make_project(tmp_path / "alone", GOOD)
+    both = make_project(tmp_path / "both", ("python", str(PARALLEL), *PATIENT))
     for scenario in ("control", simulation):
         one, two = alone.run(scenario), both.run(scenario)
         # Step, fault, retries and verdict are those of the main conversation, as if nobody stood beside it.
@@ -89,7 +93,6 @@ sys.path.insert(0, sys.argv.pop(1))
 from pytest_regcase.demo.agent import main
 sys.exit(main())
 """
-GOOD = ("python", "-m", "pytest_regcase.demo.agent")
 KILLED = "oom-killed-v1"
 
 
@@ -104,7 +107,7 @@ def test_connects_to_a_dead_port_are_on_the_agents_clock(tmp_path: Path, clock_l
 
 def test_connects_behind_pythons_back_are_not_observable(tmp_path: Path) -> None:
     # Without its environment a Python notes nothing, as an agent in another language would.
-    command = ("python", "-E", "-c", RUN_GOOD, str(REPOSITORY), *TIMING)
+    command = ("python", "-E", "-c", RUN_GOOD, str(REPOSITORY), *PATIENT)
     record = make_project(tmp_path, command).run(KILLED)
     assert (record.verdict, record.wire.delivered) == ("recovered", True), record.says
     assert (record.wire.retries, record.wire.refused_connects) == (None, None)

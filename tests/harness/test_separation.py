@@ -19,7 +19,10 @@ PLACES = 'submission = "{out_dir}/answer.json#/patch"\nanswer = "{out_dir}/answe
 
 def separation(root: Path, python: str, mode: str, *scenarios: str) -> Separation:
     """Run the agent once under each simulation, and compare what it logged."""
-    made = make_project(root, (python, str(AGENT), mode), simulations=scenarios, places=PLACES)
+    # The SDK gives up by itself, after some seconds; an agent that is ended says other things.
+    made = make_project(
+        root, (python, str(AGENT), mode), simulations=scenarios, places=PLACES, deadline_seconds=45
+    )
     catalogue(made.project)  # loads every fault: not for the first time in several threads at once
     with ThreadPoolExecutor(4) as pool:
         records = dict(zip(scenarios, pool.map(made.run, scenarios), strict=True))

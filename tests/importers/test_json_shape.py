@@ -12,9 +12,11 @@ from pytest_regcase.importers.json_shape import Shape, shape_of, shape_of_file
 from pytest_regcase.importers.protocol import Peek
 from pytest_regcase.importers.reading import HEAD_BYTES, read_head
 
+keys = st.text(max_size=33)
+"""Of at most 396 bytes, however they are written."""
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(['"', "\\", '\\"', "[{", '"a":']),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
     max_leaves=12,
 )
 objects = json_values.filter(lambda value: isinstance(value, dict))
@@ -45,6 +47,16 @@ def test_pieces_that_end_anywhere_show_the_same(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_shape, "MEBIBYTE", size)
         assert shape_of_file(path) == shape_of(path.read_bytes())
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_key_that_is_too_long_is_left_out_whatever_the_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    path = tmp_path / "x"
+    path.write_text(json.dumps({"a" * 400: {"b" * 401: 1}, "c" * 401: 1, "d": 1}))
+    monkeypatch.setattr(json_shape, "MEBIBYTE", size)
+    assert shape_of_file(path) == Shape("object", frozenset({"a" * 400, "d"}))
 
 
 def test_a_list_shows_the_keys_of_its_objects() -> None:

@@ -103,9 +103,10 @@ def test_for_good(url: str) -> None:
 
 
 class TestMessages:
-    def refused(self, url: str) -> LedgerError:
+    def refused(self, url: str, *, wait_seconds: float = 60) -> LedgerError:
+        """Return the refusal; one lock is for all ledgers of a server, and other tests may hold it for long."""
         with pytest.raises(LedgerError) as error:
-            Ledger.open(url, busy_timeout_seconds=0.2)
+            Ledger.open(url, busy_timeout_seconds=wait_seconds)
         assert error.value.text.startswith("Couldn't open the ledger postgresql")
         assert "\n" in error.value.text, "it says what to do"
         return error.value
@@ -140,6 +141,6 @@ class TestMessages:
 
     def test_locked(self, on_server: Ledger, url: str) -> None:
         def hold(_: Connection) -> LedgerError:
-            return self.refused(url)
+            return self.refused(url, wait_seconds=0.2)
 
         assert on_server.database.write("hold", hold, alone=True).slug == "ledger-locked"

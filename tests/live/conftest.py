@@ -17,7 +17,7 @@ PYPROJECT = """
 base_url = "{upstream}"
 
 [tool.regcase.agents.default]
-command = ["python", "-m", "pytest_regcase.demo.agent", "--timeout", "0.4",
+command = ["python", "-m", "pytest_regcase.demo.agent", "--timeout", "{patience}",
            "--task", "{{task_file}}", "--out", "{{out_dir}}"]
 env = {{ OPENAI_BASE_URL = "{{openai_base_url}}", OPENAI_API_KEY = "{{api_key}}" }}
 output = "{{out_dir}}"
@@ -72,9 +72,14 @@ class LiveProject:
 
     root: Path
 
-    def point_at(self, base_url: str) -> None:
-        """Write the configuration with this upstream."""
-        (self.root / "pyproject.toml").write_text(PYPROJECT.format(upstream=base_url))
+    def point_at(self, base_url: str, *, patience: float = 20.0) -> None:
+        """Write the configuration with this upstream, and how long the agent waits for an answer of it.
+
+        Only an upstream that stalls is to be met with little patience: to let go of an answer that is a little
+        late makes the attempt no draw.
+        """
+        text = PYPROJECT.format(upstream=base_url, patience=patience)
+        (self.root / "pyproject.toml").write_text(text)
 
     def regcase(self, *arguments: str) -> int:
         """Run a command; return its exit code."""

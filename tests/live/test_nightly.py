@@ -11,7 +11,7 @@ from tests.live.local_upstream import LocalUpstream, serving
 
 def test_a_recurrence_refutes_the_claim_and_stays_red_though_nothing_is_run(project: LiveProject) -> None:
     with serving(LocalUpstream(rate=0.3, seed=4)) as upstream:
-        project.point_at(upstream.base_url)
+        project.point_at(upstream.base_url, patience=0.4)
         assert project.regcase("fix", "silent-step-3", "--note", "longer time-out") == 0
         first = project.pytest("--regcase-live=9")
         drawn = upstream.attempts
@@ -50,7 +50,7 @@ def test_clean_draws_complete_the_count_over_two_sessions(project: LiveProject) 
 
 def test_a_stall_one_step_later_is_not_clean(project: LiveProject) -> None:
     with serving(LocalUpstream(rate=1.0, step=4)) as upstream:
-        project.point_at(upstream.base_url)
+        project.point_at(upstream.base_url, patience=0.4)
         assert project.regcase("fix", "silent-step-3") == 0
         result = project.pytest("--regcase-live=1")
     assert result.returncode == 1, result.stdout

@@ -112,7 +112,9 @@ def _note_call(root: Path, name: str, run: int, try_number: int) -> int:
     calls = root / "calls.jsonl"
     before = 0
     if calls.exists():
-        before = sum(json.loads(line)["name"] == name for line in calls.read_text().splitlines())
+        # Of the last line another worker may have written a part yet, where it crosses a page of the file.
+        lines = [each for each in calls.read_text().splitlines() if each.endswith("}")]
+        before = sum(json.loads(line)["name"] == name for line in lines)
     line = {"name": name, "run": run, "try": try_number, "worker": os.environ.get("PYTEST_XDIST_WORKER")}
     with calls.open("a") as file:
         file.write(json.dumps(line) + "\n")

@@ -18,7 +18,7 @@ def pytest_runtest_logreport(report):
         {ends}
 """
 ONCE = """
-        ours = "FROM pg_stat_activity WHERE application_name = 'ours'"
+        ours = "FROM pg_stat_activity WHERE application_name = '" + os.environ["OURS"] + "'"
         run_on(os.environ["SERVER"], f"SELECT pg_terminate_backend(pid) {ours}")
 """
 FOR_GOOD = """
@@ -32,8 +32,11 @@ FOR_GOOD = """
 @pytest.fixture
 def server_url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with an_empty_schema() as url:
+        # Another worker's tests are on the same server: only our own connections are to end.
+        ours = url.rpartition("%3D")[2]
+        monkeypatch.setenv("OURS", ours)
         monkeypatch.setenv("SERVER", url.partition("&options")[0])
-        monkeypatch.setenv("REGCASE_LEDGER", f"{url}&application_name=ours")
+        monkeypatch.setenv("REGCASE_LEDGER", f"{url}&application_name={ours}")
         yield url
 
 

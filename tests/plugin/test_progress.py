@@ -18,13 +18,16 @@ from tests.pytest_items.small_terminal import SmallTerminal
 
 LONG = "a-case-with-a-very-long-name-that-does-not-fit-into-any-line-of-a-terminal"
 
+UNFINISHED = re.compile(r"\x1b(\[[0-9;?]*)?")
+"""A sequence of which the rest is to come."""
+
 
 @dataclass
 class Seen:
     """What a terminal of 80 columns showed, and in the end."""
 
     frames: list[list[str]]
-    """The lines after each time that something was written."""
+    """The lines before each time that something was erased, and in the end."""
     code: int
 
     @property
@@ -46,10 +49,15 @@ def on_a_terminal(project: GateProject, *args: str, interrupt_at: str | None = N
             os.environ.pop(name, None)
         os.execv(sys.executable, [sys.executable, "-m", "pytest", *WITHOUT_OTHERS, "--regcase", *args])
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    screen, frames = SmallTerminal(), []
+    screen, frames, rest = SmallTerminal(), [], ""
     for text in _read(terminal):
-        screen.take(text)
-        frames.append(screen.lines)
+        # What is read at once may be a part of a sequence, or all that was drawn and erased meanwhile.
+        *whole, rest = re.split(r"(?=\x1b)", rest + text)
+        if not UNFINISHED.fullmatch(rest):
+            whole, rest = [*whole, rest], ""
+        for each in whole:
+            screen.take(each)
+            frames.append(screen.lines)
         if interrupt_at is not None and any(interrupt_at in each for each in screen.lines):
             os.write(terminal, b"\x03")
             interrupt_at = None

@@ -59,7 +59,8 @@ class Running:
     def kill(self, number: int = 9) -> None:
         """Send it a signal, unless it has ended."""
         if self.wait(0) is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has ended, and is about to be told
+                os.kill(self.pid, number)
 
 
 _NOT_HANDED_ON = ("PYTEST_", "GITHUB_", "REGCASE_")

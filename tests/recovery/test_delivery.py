@@ -66,6 +66,8 @@ NO_ROOM = {"t": 5.2, "event": "allocation-failed", "says": "an allocation failed
         (BEGUN, [part(1), held(by="us")]),
         (TRICKLED, [part(2), held()]),
         (LATE, [ANSWERED, closed(3, 8.0)]),
+        # Both moments are rounded: what looks a tenth of a millisecond too early was not.
+        (LATE, [ANSWERED | {"first_byte": 6.9999}, closed(3, 8.0)]),
         (LATE, [held()]),
         (REFUSED, [refusing(), ours("rst")]),
         (FAILED_THEN_REFUSED, [refusing(), FAILED, ours("fin")]),
@@ -97,6 +99,7 @@ def test_what_the_log_shows_is_delivered(declared: Delivery, events: list[WireEv
             [ANSWERED | {"first_byte": 6.0}, closed(3, 8.0)],
             "after 1.000 s, declared: not before 2.0",
         ),
+        (LATE, [ANSWERED | {"first_byte": 6.999}, closed(3, 8.0)], "after 1.999 s, declared: not before 2.0"),
         (LATE, [ANSWERED | {"complete": False}, closed(3, 8.0)], "broke off"),
         (LATE, [ours("fin")], "was not held"),
         (REFUSED, [ours("rst")], "the port was not closed"),

@@ -13,7 +13,8 @@ from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.session.attempt import run_attempt
 from pytest_regcase.session.plan import plan_case
 
-TIMING = ("--timeout", "0.5")
+TIMING = ("--timeout", "5")
+"""For faults that are answered at once: a time-out in the place of such an answer would show something else."""
 PYPROJECT = """
 [tool.regcase.agents.default]
 command = {command}

@@ -1,7 +1,10 @@
+import itertools
 import json
 import sys
+import time
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,8 +95,19 @@ def ran(project: Project, command: str, name: str, **entry: object) -> TrialReco
     return read_record(project.root / name / "one")
 
 
-def test_an_agent_at_its_cap_is_ended_and_its_work_counts(shell: Project) -> None:
-    record = ran(shell, "echo 1 > new.txt; sleep 60", "cap", cap_seconds=0.3, deadline_seconds=0.3)
+def test_an_agent_at_its_cap_is_ended_and_its_work_counts(
+    shell: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = tmp_path / "done"
+    looks = itertools.count()
+
+    def monotonic() -> float:
+        """Return when it began, the first time; later a time at which the cap is over, once the work is done."""
+        began = next(looks) == 0
+        return time.monotonic() + (1000 if not began and done.exists() else 0)
+
+    monkeypatch.setattr("pytest_regcase.session.command_agent.time", SimpleNamespace(monotonic=monotonic))
+    record = ran(shell, f"echo 1 > new.txt; touch {done}; sleep 60", "cap", cap_seconds=900, deadline_seconds=900)
     assert record.termination == "limit"
     assert not record.agent_failed
     assert record.submission is not None

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -58,7 +59,10 @@ def test_the_deadline_is_the_agents_time(tmp_path: Path, clock_library: Path) ->
     assert [each.expectation for each in record.broken] == ["stop_within_seconds"]
     says = record.broken[0].says
     assert says.startswith("still waiting for an answer "), says
-    assert " s (2 h " in says, says
+    # No less than two hours; on a busy machine more.
+    hours = re.search(r" s \((\d+) h ", says)
+    assert hours is not None, says
+    assert int(hours[1]) >= 2
 
 
 def test_the_control_has_the_library_and_real_time(tmp_path: Path, clock_library: Path) -> None:

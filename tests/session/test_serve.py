@@ -5,7 +5,8 @@ import pytest
 
 from pytest_regcase.config import load_project
 from pytest_regcase.errors import MachineryError
-from pytest_regcase.session.serve import FIXED_TEXT, serve, to_be_served
+from pytest_regcase.records.wire import WireEvent
+from pytest_regcase.session.serve import FIXED_TEXT, _Tail, serve, to_be_served
 from pytest_regcase.supplier.process import SupplierProcess
 from pytest_regcase.supplier.spec import ClosingReply
 from tests.session.attempt_project import make_project
@@ -61,6 +62,17 @@ def test_replies_of_a_real_supplier_come_from_the_configured_one(tmp_path: Path)
         "EXAMPLE_KEY",
         0,
     )
+
+
+def test_an_event_of_which_half_is_there_is_handed_on_when_it_is_whole(tmp_path: Path) -> None:
+    seen: list[WireEvent] = []
+    log = tmp_path / "wire.jsonl"
+    tail = _Tail(log, seen.append)
+    for written, handed_on in [('{"t": 1}\n{"t"', 1), (": 2", 1), ("}\n", 2), ('{"t": 3}\n', 3)]:
+        with log.open("a") as file:
+            file.write(written)
+        tail.read()
+        assert [each["t"] for each in seen] == list(range(1, handed_on + 1))
 
 
 def test_a_supplier_that_breaks_down_is_our_own_failure(tmp_path: Path) -> None:

@@ -34,9 +34,11 @@ class Side:
 
     def read_messages(self) -> list[dict[str, Any]]:
         os.read(self.reader, 1)
-        said, self._messages = self._messages, []
-        self.done = self.has_exited = any(each["say"] == "done" for each in said)
-        return said
+        message = self._messages.pop(0)
+        if "meanwhile" in message:
+            message.pop("meanwhile")()
+        self.done = self.has_exited = message["say"] == "done"
+        return [message]
 
     def end(self, _grace_seconds: float, *, ended_by: str) -> None:
         self.ended_by = ended_by
@@ -118,6 +120,30 @@ def test_behind_the_fault_the_budgets_are_the_agents_time(
     sides.supplier.when_told = goes_on
     sides.supplier.says(say="first-fault")
     sides.watch(notes_take_seconds=0, **budget)
+    assert sides.agent.ended_by == ended_by
+
+
+@pytest.mark.parametrize(
+    ("cap_seconds", "passed_seconds", "ended_by"),
+    [(10000, 4.9, None), (10000, 5.1, "deadline"), (803, 3.9, None), (803, 4.1, "cap")],
+)
+def test_the_budgets_run_by_the_agents_clock_from_its_switch_on(
+    sides: Sides, cap_seconds: float, passed_seconds: float, ended_by: str | None
+) -> None:
+    def switches() -> None:
+        # Real time between the fault that was let go and the switch: it would be 400 s of the agent's.
+        sides.now += 2
+        sides.supplier.says(say="clock-switched")
+        sides.supplier.says(say="nothing of interest", meanwhile=goes_on)
+
+    def goes_on() -> None:
+        sides.now += passed_seconds
+        if ended_by is None:
+            sides.agent.exits()
+
+    sides.supplier.when_told = switches
+    sides.supplier.says(say="first-fault")
+    sides.watch(notes_take_seconds=0, deadline_seconds=1000, cap_seconds=cap_seconds, time_scale=200)
     assert sides.agent.ended_by == ended_by
 
 

@@ -62,7 +62,9 @@ def test_a_client_that_has_it_times_out_by_its_own_clock(clock_library: Path, tm
     with serve(clock_library, tmp_path, fault=fault("no_answer", at_step=1)) as serving:
         said = ask(serving, clock_library, 2)
         serving.wait_logged("closed", 2)
+        serving.wait_said("clock-switched")
         events = serving.stop()
+    assert sum(each["say"] == "clock-switched" for each in serving.said) == 1
     assert [each[0] for each in said] == ["timed out", "timed out"]
     (switch,) = [each for each in events if each["event"] == "clock"]
     assert (switch["scale"], switch["conn"], "missed" in switch) == (SCALE, 1, False)

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from pytest_regcase.supplier import docker_engine
@@ -34,6 +36,9 @@ def test_the_engines_own_words_are_the_reason(fake_docker: FakeDocker, stderr: s
 
 
 def test_an_engine_that_hangs_is_silent(fake_docker: FakeDocker, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Opening a pipe into which nobody writes takes for ever.
+    fake_docker.answers.unlink()
+    os.mkfifo(fake_docker.answers)
     monkeypatch.setattr(docker_engine, "LIMIT_SECONDS", 0.001)
     with pytest.raises(EngineSilent, match=r"docker ps did not answer within 0\.001 s"):
         ask_docker("ps")

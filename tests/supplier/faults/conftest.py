@@ -47,12 +47,20 @@ class FaultyService:
 
     def closed(self, body_digest: str) -> WireEvent:
         """Return the `closed` event of that request's connection, once it is there."""
-        number = self.sent(body_digest)["conn"]
-        self.serving.wait_for(lambda: bool(self._closed(number)))
-        return self._closed(number)[0]
+        self.serving.wait_for(lambda: bool(self._closed(body_digest)))
+        return self._closed(body_digest)[0]
 
-    def _closed(self, number: int) -> list[WireEvent]:
-        return [each for each in self.serving.events() if each["event"] == "closed" and each["conn"] == number]
+    def request(self, body_digest: str) -> WireEvent:
+        """Return the `request` event of that request, once it is there."""
+        self.serving.wait_for(lambda: bool(self._requests(body_digest)))
+        return self._requests(body_digest)[0]
+
+    def _closed(self, body_digest: str) -> list[WireEvent]:
+        numbers = {each["conn"] for each in self._requests(body_digest)}
+        return [each for each in self.serving.events() if each["event"] == "closed" and each["conn"] in numbers]
+
+    def _requests(self, body_digest: str) -> list[WireEvent]:
+        return [each for each in self.serving.events() if each.get("body_digest") == body_digest]
 
     def _sent(self, body_digest: str) -> list[WireEvent]:
         events = self.serving.events()

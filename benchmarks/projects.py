@@ -9,7 +9,7 @@ from tests.plugin.gate_project import CASE, PYPROJECT, write_case, write_simulat
 GOOD_ATTEMPTS = '''\
 """A function that returns at once is taken for a good agent: what is measured is what an attempt costs."""
 
-from pytest_regcase.session.function_attempt import FunctionAttempt
+from pytest_regcase.session.attempts.function_attempt import FunctionAttempt
 
 
 def good(attempt, ended):

@@ -24,8 +24,8 @@ from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, Said
 from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import SessionRow, SessionSnapshot
 from pytest_regcase.records.simulation import Simulation
+from pytest_regcase.session.attempts.unfinished import attempt_digests
 from pytest_regcase.session.gate import decide_session
-from pytest_regcase.session.unfinished import attempt_digests
 from tests.rules.attempt_samples import a_case, a_fix, an_attempt
 
 CASES = 100

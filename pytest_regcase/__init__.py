@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_regcase.records.trial import Trial
     from pytest_regcase.rules.binomial import upper_bound
     from pytest_regcase.rules.rerun import clean_reruns
-    from pytest_regcase.session.function_fixture import RegcaseFixture
+    from pytest_regcase.session.attempts.function_fixture import RegcaseFixture
     from pytest_regcase.supplier.in_process import Injection, inject
 
 __all__ = [

@@ -29,7 +29,7 @@ from pytest_regcase.errors import LedgerError
 from pytest_regcase.ledger.engine import LOST
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord
-from pytest_regcase.session.ledger_exchange import SPOOL_FILE
+from pytest_regcase.session.ledgers.exchange import SPOOL_FILE
 from tests.ledger.postgres import run_on
 from tests.plugin.gate_project import PYPROJECT, SCRIPTED, WITHOUT_OTHERS, write_case, write_simulation
 from tests.plugin.warm_pytest import REPOSITORY, Running, warm_pytest

@@ -9,7 +9,7 @@ import click
 from pytest_regcase.cli.words import Words, wrapped
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.amend import Amended
+    from pytest_regcase.session.case_life.amend import Amended
 
 
 @click.command(
@@ -61,7 +61,7 @@ def amend(
     """
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.amend import amend_case
+    from pytest_regcase.session.case_life.amend import amend_case
 
     if fields and since is not None:
         raise click.UsageError("--since is for an edit by hand; with --field the change is made here.")

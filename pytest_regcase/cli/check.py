@@ -10,7 +10,7 @@ from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
     from pytest_regcase.lint.codes import LintRow
-    from pytest_regcase.session.check import Checked
+    from pytest_regcase.session.reviews.check import Checked
 
 LINT_FOUND = 1
 
@@ -44,7 +44,7 @@ def check(
     something is wrong; what is only listed is not wrong.
     """
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.check import check_project
+    from pytest_regcase.session.reviews.check import check_project
 
     if sensitivity is not None:
         if paths or against is not None:

@@ -10,7 +10,7 @@ from pytest_regcase.cli.words import Words, wrapped
 
 if TYPE_CHECKING:
     from pytest_regcase.records.decision import Claim
-    from pytest_regcase.session.close import Closing
+    from pytest_regcase.session.case_life.close import Closing
 
 REFUSED = 1
 """Exit code where the claim does not hold, or not yet."""
@@ -37,7 +37,7 @@ def close(name: str, by: str | None, function: str | None, as_json: bool) -> Non
     """
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.close import close_case
+    from pytest_regcase.session.case_life.close import close_case
 
     project = load_project(Path.cwd())
     closing = close_case(project, find_case(project.case_folders, name), function=function, by=by)

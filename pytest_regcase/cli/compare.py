@@ -13,7 +13,7 @@ from pytest_regcase.cli.words import COLUMNS, wrapped
 
 if TYPE_CHECKING:
     from pytest_regcase.evidence.compare import Compared, Hit
-    from pytest_regcase.session.compare import Comparison
+    from pytest_regcase.session.case_life.compare import Comparison
 
 _SHOWN = 8
 """Places of one side of one hypothesis."""
@@ -53,7 +53,7 @@ def compare(name: str, logs: tuple[Path, ...], more: tuple[Path, ...], skew: flo
     """
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.compare import compare_case
+    from pytest_regcase.session.case_life.compare import compare_case
 
     if not logs:
         files = " ".join(map(str, more)) or "FILE"
@@ -92,7 +92,7 @@ def _document(found: "Comparison") -> dict[str, Any]:
 
 def _hit(hit: "Hit", found: "Comparison") -> dict[str, Any]:
     from pytest_regcase.evidence.window import shown_time
-    from pytest_regcase.session.compare import redacted
+    from pytest_regcase.session.case_life.compare import redacted
 
     document: dict[str, Any] = {
         "place": _place(hit, found),
@@ -160,7 +160,7 @@ def _about(each: "Compared", found: "Comparison") -> Iterator[str]:
 
 
 def _side(label: str, hits: "Sequence[Hit]", found: "Comparison") -> Iterator[str]:
-    from pytest_regcase.session.compare import redacted
+    from pytest_regcase.session.case_life.compare import redacted
 
     if not hits:
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.containers import ContainerFacts
+    from pytest_regcase.session.trying.containers import ContainerFacts
 
 PORT = 8765
 IMAGE = "curlimages/curl"

@@ -12,7 +12,7 @@ from pytest_regcase.cli.words import GivenPath, wrapped
 from pytest_regcase.records.plurals import how_many
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.count import Count
+    from pytest_regcase.session.sweeps.count import Count
 
 _SHOWN = 5
 
@@ -60,7 +60,7 @@ def count(
     """
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.count import count as count_trials
+    from pytest_regcase.session.sweeps.count import count as count_trials
 
     project = load_project(Path.cwd())
     path = find_case(project.case_folders, name)

@@ -10,7 +10,7 @@ from pytest_regcase.cli.container_lines import left_behind, way_in
 from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.doctor import Diagnosis
+    from pytest_regcase.session.trying.doctor import Diagnosis
 
 
 @click.command(
@@ -31,7 +31,7 @@ def doctor(agent: str, as_json: bool) -> None:
     from pathlib import Path
 
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.doctor import diagnose
+    from pytest_regcase.session.trying.doctor import diagnose
 
     project = load_project(Path.cwd())
     if not as_json and agent in project.config.agents:  # where it is not, all that is to be said is that

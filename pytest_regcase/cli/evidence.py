@@ -10,7 +10,7 @@ import click
 from pytest_regcase.cli.words import Words, wrapped
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.evidence import Written
+    from pytest_regcase.session.case_life.evidence import Written
 
 GENUINE = "Whether the cited file is genuine, and of that trial, is the reviewer's call: nothing here can tell."
 _PLACE = "FILE:LINES"
@@ -61,7 +61,7 @@ def evidence(
     """
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.evidence import cite, withdraw
+    from pytest_regcase.session.case_life.evidence import cite, withdraw
 
     place = _checked(hypothesis, supports, refutes, withdrawn, why_outside)
     project = load_project(Path.cwd())

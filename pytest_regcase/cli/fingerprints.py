@@ -12,7 +12,7 @@ from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
     from pytest_regcase.evidence.signs import Sign
-    from pytest_regcase.session.compare import ClassNeeds, Fingerprints
+    from pytest_regcase.session.case_life.compare import ClassNeeds, Fingerprints
 
 _LOGS = {
     "kernel": "the kernel's log, with wall-clock times (journalctl -k)",
@@ -47,7 +47,7 @@ def fingerprints(logs: tuple[Path, ...], more: tuple[Path, ...], as_json: bool) 
     """
     from pytest_regcase.config import load_project
     from pytest_regcase.errors import UsageRefused
-    from pytest_regcase.session.compare import fingerprints as fingerprints_of
+    from pytest_regcase.session.case_life.compare import fingerprints as fingerprints_of
 
     if more and not logs:
         raise UsageRefused(f"Couldn't tell what {more[0]} is for.\nName logs with --log FILE.")

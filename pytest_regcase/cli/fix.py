@@ -31,7 +31,7 @@ def fix(name: str, note: str | None, by: str | None, revision: str | None, as_js
     """
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.fix import claim_fix
+    from pytest_regcase.session.case_life.fix import claim_fix
     from pytest_regcase.toml_lines import shown
 
     project = load_project(Path.cwd())

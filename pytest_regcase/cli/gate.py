@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pytest_regcase.ledger.store import Ledger
     from pytest_regcase.records.decision import GateDecision
     from pytest_regcase.records.words import Profile
-    from pytest_regcase.session.candidate import CandidateAnswer
-    from pytest_regcase.session.gate_over import GateAnswer
+    from pytest_regcase.session.candidates.candidate import CandidateAnswer
+    from pytest_regcase.session.gating.gate_over import GateAnswer
 
 EXIT_CODES = {"pass": 0, "fail": 1, "unproven": 3}
 
@@ -76,7 +76,7 @@ def gate(
     from pytest_regcase.case_files import writing
     from pytest_regcase.config import load_project
     from pytest_regcase.reporters.report_file import ReportFile
-    from pytest_regcase.session.gate_over import gate_over, one_ledger
+    from pytest_regcase.session.gating.gate_over import gate_over, one_ledger
 
     files = [ReportFile(each, "--report") for each in reports]
     project = load_project(Path.cwd())
@@ -106,8 +106,8 @@ def _candidate(
     project: "Project", ledger: "Ledger", places: tuple[str, ...], name: str, profile: "Profile | None"
 ) -> "CandidateAnswer":
     from pytest_regcase.errors import UsageRefused
-    from pytest_regcase.session.candidate import decide_candidate
-    from pytest_regcase.session.versions import find_revision
+    from pytest_regcase.session.candidates.candidate import decide_candidate
+    from pytest_regcase.session.revisions.versions import find_revision
 
     if len(places) > 1:
         raise UsageRefused(
@@ -122,7 +122,7 @@ def _candidate(
 
 def _kept(kept: "CandidateAnswer", *, as_json: bool) -> None:
     """Say where the decision is kept, and what it is good for."""
-    from pytest_regcase.session.versions import shown_digest
+    from pytest_regcase.session.revisions.versions import shown_digest
     from pytest_regcase.toml_lines import shown
 
     assert kept.decided.revision is not None
@@ -137,8 +137,8 @@ def _kept(kept: "CandidateAnswer", *, as_json: bool) -> None:
 
 def _tell_github(project: "Project", answer: "GateAnswer", *, as_json: bool) -> None:
     """Annotate and summarise, but for the one whole session of this very CI run: its pytest did it."""
-    from pytest_regcase.session.github_actions import GitHubActions
-    from pytest_regcase.session.opening import chosen_files, load_entries, run_id
+    from pytest_regcase.session.gating.github_actions import GitHubActions
+    from pytest_regcase.session.planning.opening import chosen_files, load_entries, run_id
 
     actions = GitHubActions.found_in(os.environ)
     told = [
@@ -167,7 +167,7 @@ def _show(decision: "GateDecision", answer: "GateAnswer") -> None:
 
 def _sessions(answer: "GateAnswer") -> Iterator[str]:
     """Say which sessions were read, and what of each is worth knowing."""
-    from pytest_regcase.session.versions import shown_commit
+    from pytest_regcase.session.revisions.versions import shown_commit
 
     if not answer.sessions:
         yield "gate over no session"

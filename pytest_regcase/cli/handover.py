@@ -36,7 +36,7 @@ def handover(name: str, markdown: bool, as_json: bool) -> None:
     from pytest_regcase.case_files import find_case, load_case
     from pytest_regcase.cli.handover_text import document, sections
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.handover import handover_of
+    from pytest_regcase.session.case_life.handover import handover_of
 
     if markdown and as_json:
         raise click.UsageError("--markdown and --json are two forms of the same; choose one.")

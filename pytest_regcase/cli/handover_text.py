@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pytest_regcase.records.case import Evidence
     from pytest_regcase.records.decision import Claim
     from pytest_regcase.records.separation import Separation
-    from pytest_regcase.session.handover import Handover
+    from pytest_regcase.session.case_life.handover import Handover
 
 UNKNOWN = "unknown: no lower-level evidence is cited"
 

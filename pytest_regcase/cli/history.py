@@ -13,8 +13,8 @@ from pytest_regcase.records.moments import utc_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_regcase.session.flakiness import CheckStanding
-    from pytest_regcase.session.history import Event
+    from pytest_regcase.session.case_life.history import Event
+    from pytest_regcase.session.ledgers.flakiness import CheckStanding
 
 
 @click.command(
@@ -46,9 +46,9 @@ def history(name: str | None, revision: str | None, as_json: bool) -> None:
 def _of_case(name: str, *, as_json: bool) -> None:
     from pytest_regcase.case_files import find_case, load_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.flakiness import check_standings
-    from pytest_regcase.session.history import case_history
-    from pytest_regcase.session.standing import reading_ledger, standing
+    from pytest_regcase.session.case_life.history import case_history
+    from pytest_regcase.session.gating.standing import reading_ledger, standing
+    from pytest_regcase.session.ledgers.flakiness import check_standings
 
     project = load_project(Path.cwd())
     loaded = load_case(find_case(project.case_folders, name))
@@ -88,9 +88,9 @@ def _of_revision(name: str, *, as_json: bool) -> None:
     from pytest_regcase.config import load_project
     from pytest_regcase.errors import UnknownName
     from pytest_regcase.reporters.terminal import summary_lines
-    from pytest_regcase.session.revision_history import revision_history
-    from pytest_regcase.session.standing import reading_ledger
-    from pytest_regcase.session.versions import find_revision
+    from pytest_regcase.session.candidates.revision_history import revision_history
+    from pytest_regcase.session.gating.standing import reading_ledger
+    from pytest_regcase.session.revisions.versions import find_revision
 
     project = load_project(Path.cwd())
     ledger, not_read = reading_ledger(project)

@@ -29,7 +29,7 @@ def init(harness: str, agent: str) -> None:
     lines that keep recorded files byte for byte and the ledger out of git. What is there already stays; where
     there is a [tool.regcase] already nothing is written, and a second agent is added by hand.
     """
-    from pytest_regcase.session.set_up import set_up
+    from pytest_regcase.session.project.set_up import set_up
     from pytest_regcase.toml_lines import shown
 
     done = set_up(Path.cwd(), harness=harness, agent=agent)

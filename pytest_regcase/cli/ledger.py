@@ -15,7 +15,7 @@ from pytest_regcase.cli.words import Commands, Words, wrapped
 if TYPE_CHECKING:
     from pytest_regcase.config import Project
     from pytest_regcase.ledger.store import Ledger
-    from pytest_regcase.session.ledger_exchange import BroughtIn
+    from pytest_regcase.session.ledgers.exchange import BroughtIn
 
 _MEGABYTE = 1_000_000
 
@@ -86,7 +86,7 @@ def export(file: Path | None) -> None:
 
     `regcase ledger import` brings it in elsewhere. FILE is written whole or not at all.
     """
-    from pytest_regcase.session.ledger_exchange import export_to, write_export
+    from pytest_regcase.session.ledgers.exchange import export_to, write_export
 
     with _there() as found:
         if file is None:
@@ -112,7 +112,7 @@ def import_(files: tuple[Path, ...], as_json: bool) -> None:
     FILE is an export of a ledger, or the not-in-the-ledger.jsonl that a session left where its ledger failed. Each
     is brought in whole or not at all; bringing it in again changes nothing.
     """
-    from pytest_regcase.session.ledger_exchange import import_file
+    from pytest_regcase.session.ledgers.exchange import import_file
 
     with _opened() as (_, found):
         _tell([(lambda each=each: import_file(found, each)) for each in files], as_json)  # type: ignore[misc]
@@ -131,7 +131,7 @@ def merge(ledgers: tuple[str, ...], as_json: bool) -> None:
 
     LEDGER is a file, or a URL. The order does not matter, and merging again changes nothing.
     """
-    from pytest_regcase.session.ledger_exchange import merge_ledger
+    from pytest_regcase.session.ledgers.exchange import merge_ledger
 
     with _opened() as (_, found):
         _tell([(lambda each=each: merge_ledger(found, each)) for each in ledgers], as_json)  # type: ignore[misc]
@@ -185,7 +185,7 @@ def prune(days: int | None, dry_run: bool) -> None:
     They lie below .regcase/sessions and hold logs, conversations and work trees. No row of the ledger is removed:
     what was counted stays counted.
     """
-    from pytest_regcase.session.ledger_prune import prune as remove
+    from pytest_regcase.session.ledgers.prune import prune as remove
 
     with _opened() as (project, found):
         limit = project.config.keep_attempts_days if days is None else days

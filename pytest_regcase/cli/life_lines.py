@@ -8,7 +8,7 @@ import click
 from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.life import Appended
+    from pytest_regcase.session.case_life.life import Appended
 
 
 def say_appended(done: "Appended", what: str, then: tuple[str, str], *, as_json: bool) -> None:

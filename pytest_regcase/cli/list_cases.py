@@ -12,8 +12,8 @@ from pytest_regcase.cli.words import OneOf, Words, wrapped
 from pytest_regcase.records.words import CaseState, HypothesisClass
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.listing import ListedCase, Listing
-    from pytest_regcase.session.opening import CaseEntry
+    from pytest_regcase.session.gating.listing import ListedCase, Listing
+    from pytest_regcase.session.planning.opening import CaseEntry
 
 INVALID = 1
 """Exit code where a case file does not load."""
@@ -47,7 +47,7 @@ def list_cases(state: str | None, owner: str | None, kind: str | None, as_json: 
     the exit code is 1 then.
     """
     from pytest_regcase.config import load_project
-    from pytest_regcase.session import listing
+    from pytest_regcase.session.gating import listing
 
     found = listing.list_cases(load_project(Path.cwd()))
     chosen = [each for each in found.cases if _matches(each, state, owner, kind)]

@@ -16,8 +16,8 @@ from pytest_regcase.records.words import Outcome
 
 if TYPE_CHECKING:
     from pytest_regcase.session.adopt import AdoptedAll, Listed, PassedOver
-    from pytest_regcase.session.making import Adopted
-    from pytest_regcase.session.sweep import Failure
+    from pytest_regcase.session.new_cases.making import Adopted
+    from pytest_regcase.session.sweeps.sweep import Failure
 
 _ONE_CASE = {
     "case_id": "--id",
@@ -139,8 +139,8 @@ def new(
     from pytest_regcase.importers.source import Choice
     from pytest_regcase.redaction import Keep
     from pytest_regcase.session.adopt import adopt, adopt_all, failed_trials
-    from pytest_regcase.session.making import Settings
-    from pytest_regcase.session.persons_word import PersonsWord
+    from pytest_regcase.session.new_cases.making import Settings
+    from pytest_regcase.session.new_cases.persons_word import PersonsWord
 
     _refuse_together(click.get_current_context().params, only_list=only_list, make_all=make_all)
     project = load_project(Path.cwd())

@@ -9,7 +9,7 @@ import click
 from pytest_regcase.cli.words import Words, wrapped
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.versions import Promoted
+    from pytest_regcase.session.revisions.versions import Promoted
 
 
 @click.command(
@@ -33,9 +33,9 @@ def promote(name: str, why: str | None, by: str | None, as_json: bool) -> None:
     came later. What is active is recorded in the ledger alone, with who and why; no entry is ever replaced.
     """
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.gate_over import one_ledger
-    from pytest_regcase.session.versions import find_revision
-    from pytest_regcase.session.versions import promote as make_active
+    from pytest_regcase.session.gating.gate_over import one_ledger
+    from pytest_regcase.session.revisions.versions import find_revision
+    from pytest_regcase.session.revisions.versions import promote as make_active
 
     project = load_project(Path.cwd())
     with one_ledger(project, ()) as ledger:
@@ -51,7 +51,7 @@ def promote(name: str, why: str | None, by: str | None, as_json: bool) -> None:
 
 
 def _lines(done: "Promoted") -> list[str]:
-    from pytest_regcase.session.versions import moment_text, shown_digest
+    from pytest_regcase.session.revisions.versions import moment_text, shown_digest
 
     active = shown_digest(done.version.active)
     if not done.changed:

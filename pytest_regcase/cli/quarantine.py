@@ -16,8 +16,8 @@ from pytest_regcase.records.moments import utc_text
 from pytest_regcase.records.plurals import how_many
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.quarantine import CaseStanding, QuarantineReport
-    from pytest_regcase.session.set_aside import Moved
+    from pytest_regcase.session.case_life.quarantine import CaseStanding, QuarantineReport
+    from pytest_regcase.session.case_life.set_aside import Moved
 
 _MOST_DAYS = 14
 
@@ -94,7 +94,7 @@ def quarantine(
 def _move(name: str, *, broken: bool, why: str, days: int, probation: bool, by: str | None, as_json: bool) -> None:
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session import set_aside
+    from pytest_regcase.session.case_life import set_aside
     from pytest_regcase.toml_lines import shown
 
     project = load_project(Path.cwd())
@@ -137,8 +137,8 @@ def _moved_lines(done: "Moved") -> Iterator[str]:
 
 def _report(names: tuple[str, ...], *, as_json: bool) -> None:
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.quarantine import quarantine_report
-    from pytest_regcase.session.standing import reading_ledger
+    from pytest_regcase.session.case_life.quarantine import quarantine_report
+    from pytest_regcase.session.gating.standing import reading_ledger
 
     project = load_project(Path.cwd())
     ledger, not_read = reading_ledger(project)
@@ -172,7 +172,7 @@ def _document(report: "QuarantineReport", not_read: str | None) -> dict[str, obj
 
 
 def _plain(case: "CaseStanding") -> dict[str, object]:
-    from pytest_regcase.session.quarantine import quarantine_text
+    from pytest_regcase.session.case_life.quarantine import quarantine_text
 
     plain: dict[str, object] = {"case_id": case.loaded.id}
     if case.quarantine is not None:
@@ -270,7 +270,7 @@ def _why(found: object) -> str:
 
 
 def _next_lines(case: "CaseStanding") -> Iterator[str]:
-    from pytest_regcase.session.quarantine import quarantine_text
+    from pytest_regcase.session.case_life.quarantine import quarantine_text
     from pytest_regcase.toml_lines import shown
 
     case_id = case.loaded.id

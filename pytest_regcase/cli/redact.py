@@ -12,7 +12,7 @@ from pytest_regcase.cli.words import Words, wrapped
 from pytest_regcase.records.plurals import how_many
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.redact import RedactedCase
+    from pytest_regcase.session.case_life.redact import RedactedCase
 
 _HISTORY = (
     "The old bytes are still in the history of your version control, in its clones and in backups: revoke the"
@@ -47,7 +47,7 @@ def redact(name: str, pattern: tuple[str, ...], why: str | None, by: str | None,
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
     from pytest_regcase.errors import UsageRefused
-    from pytest_regcase.session.redact import redact_case
+    from pytest_regcase.session.case_life.redact import redact_case
 
     if len(pattern) > 1:
         raise UsageRefused(

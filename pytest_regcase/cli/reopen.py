@@ -28,7 +28,7 @@ def reopen(name: str, why: str, by: str | None, as_json: bool) -> None:
     """
     from pytest_regcase.case_files import find_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.life import reopen_case
+    from pytest_regcase.session.case_life.life import reopen_case
 
     project = load_project(Path.cwd())
     done = reopen_case(project, find_case(project.case_folders, name), why=why, by=by)

@@ -139,7 +139,7 @@ def _asked(rate: str | None, risk: str | None, plan: str | None) -> _Asked:
     if rate is not None and risk is not None and plan is not None:
         return _Asked(rate, risk, plan)
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.rules_in_force import project_rule
+    from pytest_regcase.session.project.rules_in_force import project_rule
 
     project = load_project(Path.cwd())
     own = project_rule(project)

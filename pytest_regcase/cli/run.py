@@ -8,7 +8,7 @@ import click
 from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.batch import BatchResult
+    from pytest_regcase.session.batches.batch import BatchResult
 
 WORKED = ("unscored", "empty_patch", "resolved", "unresolved")
 """Statuses of a trial whose agent ended its work; what it is worth is the summary's to say."""
@@ -73,8 +73,8 @@ def run(
     """
     from pytest_regcase.cli.run_progress import shown_progress
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.batch import opened, run_batch
-    from pytest_regcase.session.batch_plan import Wanted
+    from pytest_regcase.session.batches.batch import opened, run_batch
+    from pytest_regcase.session.batches.batch_plan import Wanted
 
     if crashed and not resume:
         raise click.UsageError("--crashed goes with --resume.")

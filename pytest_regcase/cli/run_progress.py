@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.batch import Progress
+    from pytest_regcase.session.batches.batch import Progress
 
 _COLUMNS = 80
 _TELLING = ("agent_error", "patch_capture_failed", "not_reached")

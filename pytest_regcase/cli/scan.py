@@ -13,7 +13,7 @@ from pytest_regcase.cli.words import GivenPath, wrapped
 from pytest_regcase.records.plurals import how_many
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.scan import NewSignature, Scan
+    from pytest_regcase.session.sweeps.scan import NewSignature, Scan
 
 _SHOWN = 5
 _LIKE = {
@@ -43,7 +43,7 @@ def scan(logs: tuple[Path, ...], importer: str | None, as_json: bool, markdown: 
     case was made of are none either. Exit code 1: a case came back whose file has it closed. Nothing is written.
     """
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.scan import scan as scan_logs
+    from pytest_regcase.session.sweeps.scan import scan as scan_logs
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown cannot stand together.")

@@ -12,7 +12,7 @@ from pytest_regcase.cli.progress import progress
 from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.sensitivity import Sensitivity, Tried
+    from pytest_regcase.session.reviews.sensitivity import Sensitivity, Tried
 
 LET_PASS = 1
 UNPROVEN = 3
@@ -33,7 +33,7 @@ def show_sensitivity(name: str, *, as_json: bool) -> int:
     """
     from pytest_regcase.case_files import find_case, load_case
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.sensitivity import sensitivity_of
+    from pytest_regcase.session.reviews.sensitivity import sensitivity_of
 
     project = load_project(Path.cwd())
     loaded = load_case(find_case(project.case_folders, name))

@@ -16,7 +16,7 @@ from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
     from pytest_regcase.records.wire import WireEvent, WireFacts
-    from pytest_regcase.session.serve import Served
+    from pytest_regcase.session.trying.serve import Served
     from pytest_regcase.supplier.process import SupplierProcess
 
 
@@ -46,7 +46,7 @@ def serve(case: str | None, simulation: str | None, wires: tuple[str, ...], port
     (or SIGTERM) ends it with exit code 130; then it says whether the fault was delivered, as the wire shows.
     """
     from pytest_regcase.config import load_project
-    from pytest_regcase.session import serve as session
+    from pytest_regcase.session.trying import serve as session
     from pytest_regcase.toml_lines import shown
 
     served = session.to_be_served(

@@ -13,7 +13,7 @@ from pytest_regcase.cli.words import COLUMNS, labelled, wrapped
 if TYPE_CHECKING:
     from pytest_regcase.case_files import LoadedCase
     from pytest_regcase.config import Project
-    from pytest_regcase.session.case_calls import DrivenCall
+    from pytest_regcase.session.reviews.case_calls import DrivenCall
 
 
 @click.command(
@@ -44,7 +44,7 @@ def show(name: str, show_calls: bool) -> None:
 
 
 def _call_lines(loaded: "LoadedCase") -> Iterator[str]:
-    from pytest_regcase.session.case_calls import driven_calls
+    from pytest_regcase.session.reviews.case_calls import driven_calls
 
     if loaded.case.passes_through:
         yield f"{loaded.id}: its replies are those of a real supplier, so what they will call is not known."
@@ -114,7 +114,7 @@ def _overview(project: "Project", loaded: "LoadedCase") -> Iterator[str]:
 
 
 def _state(project: "Project", loaded: "LoadedCase") -> str:
-    from pytest_regcase.session.standing import reading_ledger, standing
+    from pytest_regcase.session.gating.standing import reading_ledger, standing
 
     ledger, not_read = reading_ledger(project)
     try:

@@ -12,7 +12,7 @@ from pytest_regcase.records.words import HypothesisClass
 
 if TYPE_CHECKING:
     from pytest_regcase.records.simulation import FaultSettings
-    from pytest_regcase.session.catalogue import CatalogueEntry
+    from pytest_regcase.session.reviews.catalogue import CatalogueEntry
 
 CLASSES: tuple[str, ...] = get_args(HypothesisClass)
 
@@ -45,7 +45,7 @@ def simulations(hypothesis: HypothesisClass | None, as_json: bool) -> None:
     """
     from pytest_regcase import registry
     from pytest_regcase.config import load_project
-    from pytest_regcase.session.catalogue import catalogue
+    from pytest_regcase.session.reviews.catalogue import catalogue
 
     entries = catalogue(load_project(Path.cwd()), hypothesis)
     if as_json:

@@ -11,7 +11,7 @@ from pytest_regcase.cli.tables import table
 from pytest_regcase.cli.words import wrapped
 
 if TYPE_CHECKING:
-    from pytest_regcase.session.summary import Summary, TaskSummary
+    from pytest_regcase.session.batches.summary import Summary, TaskSummary
 
 _RETRY = {"now": "now", "after-budget-reset": "after the budget's reset", "never": "no use as it is", None: ""}
 
@@ -37,7 +37,7 @@ def summary(folder: Path, reports: Path | None, as_json: bool) -> None:
     empty_patch, resolved, unresolved. A crash stays one, whatever a scorer made of what it left; a scorer's labels
     are clues. FOLDER may also hold several runs.
     """
-    from pytest_regcase.session.summary import runs_in, summarise
+    from pytest_regcase.session.batches.summary import runs_in, summarise
 
     folders = runs_in(folder)
     if reports is not None and len(folders) > 1:

@@ -15,8 +15,8 @@ from pytest_regcase.pytest_items.check_standing import CheckStanding, ShownFailu
 from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.records.attempt import AttemptPlan, AttemptRecord
 from pytest_regcase.session import attempt
-from pytest_regcase.session.opening import CaseEntry
-from pytest_regcase.session.unfinished import unfinished_record
+from pytest_regcase.session.attempts.unfinished import unfinished_record
+from pytest_regcase.session.planning.opening import CaseEntry
 
 
 class AttemptItem(pytest.Item):

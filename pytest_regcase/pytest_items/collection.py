@@ -15,7 +15,7 @@ from pytest_regcase.pytest_items.collected import leave_list
 from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.pytest_items.plan_order import put_in_plan_order
 from pytest_regcase.records.attempt import AttemptPlan
-from pytest_regcase.session.opening import CaseEntry
+from pytest_regcase.session.planning.opening import CaseEntry
 
 
 class ScenarioCollector(pytest.Collector):

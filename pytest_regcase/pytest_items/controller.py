@@ -29,13 +29,13 @@ from pytest_regcase.records.words import InconclusiveReason
 from pytest_regcase.reporters.layout import wrapped
 from pytest_regcase.reporters.report_file import ReportFile
 from pytest_regcase.reporters.terminal import summary_lines
+from pytest_regcase.session.attempts.own_check import failed_by
+from pytest_regcase.session.attempts.unfinished import unfinished_record
 from pytest_regcase.session.gate import decide_session
-from pytest_regcase.session.gate_over import release_over
-from pytest_regcase.session.ledger_exchange import SPOOL_FILE
-from pytest_regcase.session.opening import invalid_cases
-from pytest_regcase.session.own_check import failed_by
-from pytest_regcase.session.revision import revision_over
-from pytest_regcase.session.unfinished import unfinished_record
+from pytest_regcase.session.gating.gate_over import release_over
+from pytest_regcase.session.ledgers.exchange import SPOOL_FILE
+from pytest_regcase.session.planning.opening import invalid_cases
+from pytest_regcase.session.revisions.revision import revision_over
 
 _SAYS_LENGTH = 500
 

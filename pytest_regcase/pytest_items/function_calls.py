@@ -28,8 +28,8 @@ from pytest_regcase.pytest_items.marked_functions import (
 from pytest_regcase.pytest_items.plan_order import put_in_plan_order
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan, AttemptRecord
 from pytest_regcase.reporters.layout import inert_lines
-from pytest_regcase.session.function_attempt import RETURNED, FunctionAttempt, FunctionEnd
-from pytest_regcase.session.function_fixture import RegcaseFixture
+from pytest_regcase.session.attempts.function_attempt import RETURNED, FunctionAttempt, FunctionEnd
+from pytest_regcase.session.attempts.function_fixture import RegcaseFixture
 
 _SAYS_LENGTH = 500
 _TIMER = "pytest-timeout"

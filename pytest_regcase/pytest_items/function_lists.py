@@ -20,7 +20,7 @@ from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.session.functions import for_function
-from pytest_regcase.session.opening import CaseEntry
+from pytest_regcase.session.planning.opening import CaseEntry
 
 if TYPE_CHECKING:
     from pytest_regcase.pytest_items.marked_functions import MarkedFunctions

@@ -12,9 +12,9 @@ from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptPlan, AttemptRecord
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.rules.policies import Policy
-from pytest_regcase.session import opening
-from pytest_regcase.session.opening import CaseEntry, Load
-from pytest_regcase.session.rules_in_force import gate_policy
+from pytest_regcase.session.planning import opening
+from pytest_regcase.session.planning.opening import CaseEntry, Load
+from pytest_regcase.session.project.rules_in_force import gate_policy
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 
 from pytest_regcase.pytest_items.controller import Controller
-from pytest_regcase.session.github_actions import GitHubActions
+from pytest_regcase.session.gating.github_actions import GitHubActions
 
 
 class GitHub:

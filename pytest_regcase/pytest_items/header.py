@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptPlan
-from pytest_regcase.session.expected_time import Expected, expected_time
-from pytest_regcase.session.opening import Opened
+from pytest_regcase.session.planning.expected_time import Expected, expected_time
+from pytest_regcase.session.planning.opening import Opened
 
 if TYPE_CHECKING:
     from pytest_regcase.ledger.store import Ledger

@@ -13,10 +13,10 @@ import pytest
 from pytest_regcase.config import Project
 from pytest_regcase.errors import RegcaseError, UsageRefused
 from pytest_regcase.records.attempt import AttemptRecord
-from pytest_regcase.session import opening
 from pytest_regcase.session.functions import with_agent
-from pytest_regcase.session.hooked import hooked_agent, tightened
-from pytest_regcase.session.opening import CaseEntry
+from pytest_regcase.session.planning import opening
+from pytest_regcase.session.planning.opening import CaseEntry
+from pytest_regcase.session.project.hooked import hooked_agent, tightened
 
 _PLANNING = ("pytest_regcase_agent", "pytest_regcase_expectations")
 

@@ -19,10 +19,10 @@ from pytest_regcase.errors import RegcaseError
 from pytest_regcase.pytest_items.gate_run import GateRun
 from pytest_regcase.records.attempt import AttemptKey, AttemptPlan
 from pytest_regcase.records.session import SessionSnapshot
-from pytest_regcase.session import opening
 from pytest_regcase.session.functions import for_function, function_digest
-from pytest_regcase.session.opening import CaseEntry
 from pytest_regcase.session.plan import plan_case
+from pytest_regcase.session.planning import opening
+from pytest_regcase.session.planning.opening import CaseEntry
 
 HOW = '@pytest.mark.regcase("CASE-ID") on a function with the argument `regcase`'
 

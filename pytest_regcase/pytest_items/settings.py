@@ -66,7 +66,7 @@ def read_options(config: pytest.Config) -> Asked:
 
 def _shard(text: str | None) -> str | None:
     """Return ``i/n`` in its one spelling."""
-    from pytest_regcase.session.shards import read_shard
+    from pytest_regcase.session.planning.shards import read_shard
 
     try:
         return None if text is None else str(read_shard(text))

@@ -18,7 +18,7 @@ from pytest_regcase.pytest_items.long_lived import LongLived
 from pytest_regcase.pytest_items.neighbours import refuse_neighbours
 from pytest_regcase.pytest_items.termination import Termination
 from pytest_regcase.pytest_items.workers import Workers, leave_pid
-from pytest_regcase.session import opening
+from pytest_regcase.session.planning import opening
 
 
 def start(config: pytest.Config) -> None:
@@ -72,7 +72,7 @@ def _opened(
     from pytest_regcase.pytest_items.junit import JUnit
     from pytest_regcase.pytest_items.progress import Progress
     from pytest_regcase.reporters.report_file import ReportFile
-    from pytest_regcase.session.github_actions import GitHubActions
+    from pytest_regcase.session.gating.github_actions import GitHubActions
 
     reports = [ReportFile(each) for each in asked.reports]
     project = _project(config)

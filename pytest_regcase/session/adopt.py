@@ -17,10 +17,19 @@ from pytest_regcase.importers.source import Choice, nothing_failed, pick
 from pytest_regcase.records.plurals import how_many
 from pytest_regcase.recovery.symptom import signature
 from pytest_regcase.redaction import redact
-from pytest_regcase.session.given_work_tree import read_work_tree
-from pytest_regcase.session.making import Adopted, Making, Plan, Settings, redacted, said_of, write, write_all
-from pytest_regcase.session.persons_word import PersonsWord, said
-from pytest_regcase.session.sweep import (
+from pytest_regcase.session.new_cases.given_work_tree import read_work_tree
+from pytest_regcase.session.new_cases.making import (
+    Adopted,
+    Making,
+    Plan,
+    Settings,
+    redacted,
+    said_of,
+    write,
+    write_all,
+)
+from pytest_regcase.session.new_cases.persons_word import PersonsWord, said
+from pytest_regcase.session.sweeps.sweep import (
     Failure,
     Sweep,
     by_signature,

@@ -25,10 +25,10 @@ from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.records.trial import Trial
 from pytest_regcase.records.wire import WireFacts
 from pytest_regcase.recovery.agent_clock import AgentClock
-from pytest_regcase.session.begun import Begun
+from pytest_regcase.session.attempts.begun import Begun
+from pytest_regcase.session.attempts.staging import DEFAULT_MODEL, Stage, task_id, throw_away_key
+from pytest_regcase.session.attempts.watch import Budgets, watch
 from pytest_regcase.session.plan import agent_config
-from pytest_regcase.session.staging import DEFAULT_MODEL, Stage, task_id, throw_away_key
-from pytest_regcase.session.watch import Budgets, watch
 from pytest_regcase.supplier.process import SupplierProcess
 from pytest_regcase.supplier.spec import ClockSpec, SupplierSpec
 

@@ -103,7 +103,7 @@ def live_key(case_id: str, digest: str) -> str:
 
 
 def _revision_of_settings(project: Project, name: str) -> str:
-    """As `session.revision` has it of the agent `name`; where that is not configured, of one that sets nothing."""
+    """As `revision` has it of the agent `name`; where that is not configured, of one that sets nothing."""
     not_the_agent = [*project.config.cases, *project.config.fixtures, ".regcase"]
     config = project.config.agents.get(name)
     if config is None:

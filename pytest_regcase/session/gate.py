@@ -18,6 +18,8 @@ from pytest_regcase.records.words import Profile, ScenarioKind
 from pytest_regcase.rules import gate
 from pytest_regcase.rules.gate_inputs import CaseInputs, GateInputs, PlannedCheck
 from pytest_regcase.rules.lifecycle import case_state, is_retired
+from pytest_regcase.session.attempts.separation import case_separation
+from pytest_regcase.session.attempts.unfinished import attempt_digests
 from pytest_regcase.session.functions import (
     for_function,
     function_digest,
@@ -25,14 +27,12 @@ from pytest_regcase.session.functions import (
     is_unknown,
     unknown_functions,
 )
-from pytest_regcase.session.last_attempts import last_attempts, still_red
-from pytest_regcase.session.ledger_history import check_histories
+from pytest_regcase.session.ledgers.history import check_histories
+from pytest_regcase.session.ledgers.probation import probation_reasons
 from pytest_regcase.session.plan import agent_name
-from pytest_regcase.session.probation import probation_reasons
-from pytest_regcase.session.rules_in_force import claim_settings, gate_policy, rerun_rule
-from pytest_regcase.session.separation import case_separation
-from pytest_regcase.session.since_fix import SinceFix, live_since_fix
-from pytest_regcase.session.unfinished import attempt_digests
+from pytest_regcase.session.planning.last_attempts import last_attempts, still_red
+from pytest_regcase.session.planning.since_fix import SinceFix, live_since_fix
+from pytest_regcase.session.project.rules_in_force import claim_settings, gate_policy, rerun_rule
 
 if TYPE_CHECKING:  # a process that only plans must not load SQLAlchemy
     from pytest_regcase.ledger.store import Ledger

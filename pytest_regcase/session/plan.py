@@ -9,7 +9,7 @@ from pytest_regcase.records.attempt import AttemptKey, AttemptPlan
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.rules.claim_plan import in_force, next_runs
 from pytest_regcase.rules.lifecycle import case_state, is_retired, last_fix
-from pytest_regcase.session.rules_in_force import claim_settings, expected_recovery, plan_in_force
+from pytest_regcase.session.project.rules_in_force import claim_settings, expected_recovery, plan_in_force
 
 
 def plan_case(

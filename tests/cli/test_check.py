@@ -10,7 +10,7 @@ import pytest
 
 from pytest_regcase.cli import main
 from pytest_regcase.lint.codes import CODES
-from tests.session.checked_project import (
+from tests.session.reviews.checked_project import (
     CASE_ID,
     REPLY,
     append,

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pytest_regcase.cli import main
-from tests.session.evidence_project import make_project
+from tests.session.case_life.evidence_project import make_project
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_regcase.cli.container_lines import left_behind, way_in
-from pytest_regcase.session.containers import ContainerFacts
+from pytest_regcase.session.trying.containers import ContainerFacts
 
 LOOPBACK = ContainerFacts(
     reach="loopback",

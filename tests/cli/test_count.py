@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from pytest_regcase.cli import main
-from tests.session.count_project import CASE, ID, TASK, CountProject, Made, make_count_project, recurred, sweep
+from tests.session.sweeps.count_project import (
+    CASE,
+    ID,
+    TASK,
+    CountProject,
+    Made,
+    make_count_project,
+    recurred,
+    sweep,
+)
 
 GOLD = Path(__file__).parent.parent / "gold"
 

@@ -9,7 +9,7 @@ from pytest_regcase.config import load_project
 from pytest_regcase.errors import UnknownName, did_you_mean
 from pytest_regcase.registry import load
 from pytest_regcase.session.plan import agent_config
-from tests.session.case_life import ID, make_life_project
+from tests.session.case_life.stories import ID, make_life_project
 
 
 @pytest.mark.parametrize(

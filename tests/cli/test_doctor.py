@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from pytest_regcase.cli import main
 from pytest_regcase.cli.doctor import doctor
-from tests.session.test_doctor import DEMO, PLACES, SENDS, compressed, project_of
+from tests.session.trying.test_doctor import DEMO, PLACES, SENDS, compressed, project_of
 from tests.supplier.engines import FakeDocker
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from pytest_regcase.case_files import load_case
 from pytest_regcase.cli import main
-from tests.session.evidence_project import make_project
+from tests.session.case_life.evidence_project import make_project
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_regcase.cli import main
 from pytest_regcase.records.words import HypothesisClass
-from tests.session.evidence_project import LOGS
+from tests.session.case_life.evidence_project import LOGS
 
 CLASSES = get_args(HypothesisClass)
 

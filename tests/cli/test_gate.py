@@ -14,9 +14,9 @@ from pytest_regcase.ledger.sessions import session_heads, whole
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.canonical import canonical_json
 from pytest_regcase.records.decision import GateDecision
-from pytest_regcase.session import opening
+from pytest_regcase.session.attempts.unfinished import attempt_digests
 from pytest_regcase.session.gate import decide_session
-from pytest_regcase.session.unfinished import attempt_digests
+from pytest_regcase.session.planning import opening
 from tests.plugin.gate_project import PYPROJECT, write_case, write_simulation
 from tests.rules.attempt_samples import an_attempt, findings
 

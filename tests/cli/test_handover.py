@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pytest_regcase.cli import COMMANDS, main
-from pytest_regcase.session.fix import claim_fix
-from tests.session.case_life import CASE, ID, LifeProject, make_life_project
+from pytest_regcase.session.case_life.fix import claim_fix
+from tests.session.case_life.stories import CASE, ID, LifeProject, make_life_project
 
 AT = datetime(2026, 5, 10, 12, tzinfo=UTC)
 SIX = ["owner", "source_event", "cause_status", "simulation_ids", "rerun_rule", "next_decision"]

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_regcase.case_files import load_case
 from pytest_regcase.cli import main
-from tests.session.case_life import ID, LifeProject, make_life_project
+from tests.session.case_life.stories import ID, LifeProject, make_life_project
 
 
 @pytest.fixture

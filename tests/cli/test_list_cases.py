@@ -6,9 +6,9 @@ import pytest
 
 from pytest_regcase.case_files import seal_case
 from pytest_regcase.cli import main
-from pytest_regcase.session.fix import claim_fix
-from pytest_regcase.session.life import retire_case
-from tests.session.case_life import CASE, ID, LifeProject, make_life_project
+from pytest_regcase.session.case_life.fix import claim_fix
+from pytest_regcase.session.case_life.life import retire_case
+from tests.session.case_life.stories import CASE, ID, LifeProject, make_life_project
 
 AT = datetime(2026, 5, 10, 12, tzinfo=UTC)
 QUARANTINE = f"""

@@ -7,9 +7,9 @@ import pytest
 
 from pytest_regcase.cli import main
 from pytest_regcase.ledger.versions import versions
-from pytest_regcase.session.decision_files import decision_files
-from pytest_regcase.session.versions import shown_digest
-from tests.session.candidate_project import CandidateProject
+from pytest_regcase.session.candidates.decision_files import decision_files
+from pytest_regcase.session.revisions.versions import shown_digest
+from tests.session.candidates.candidate_project import CandidateProject
 
 
 class Shell:

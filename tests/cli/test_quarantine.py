@@ -8,7 +8,7 @@ import pytest
 
 from pytest_regcase.case_files import load_case
 from pytest_regcase.cli import main
-from tests.session.case_life import ID, LifeProject
+from tests.session.case_life.stories import ID, LifeProject
 from tests.session.flaky_project import FLAKY, SIMULATION, days, make_flaky_project
 
 

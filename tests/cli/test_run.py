@@ -5,8 +5,8 @@ import pytest
 
 from pytest_regcase.cli import main
 from pytest_regcase.cli.run_progress import shown_progress, time_left
-from pytest_regcase.session.batch import Progress
-from tests.session.run_project import make_project
+from pytest_regcase.session.batches.batch import Progress
+from tests.session.batches.run_project import make_project
 
 
 @pytest.fixture(scope="module")

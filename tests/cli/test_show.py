@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_regcase.cli import main
-from pytest_regcase.session.amend import amend_case
-from pytest_regcase.session.fix import claim_fix
+from pytest_regcase.session.case_life.amend import amend_case
+from pytest_regcase.session.case_life.fix import claim_fix
 from tests.session.attempt_project import make_project
-from tests.session.case_life import ID, make_life_project
+from tests.session.case_life.stories import ID, make_life_project
 
 KEY = "sk-" + "a1B2" * 8
 

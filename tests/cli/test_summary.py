@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pytest_regcase.cli import main
-from tests.session.run_samples import CRASHED, LOST_SNAPSHOT, WORKED, graded, make_run
+from tests.session.batches.run_samples import CRASHED, LOST_SNAPSHOT, WORKED, graded, make_run
 
 
 def test_a_run_reads_well_at_80_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pytest_regcase.case_files import load_simulations
 from pytest_regcase.records.separation import Separation
 from pytest_regcase.recovery.separation import hidden_causes, separate
-from pytest_regcase.session.catalogue import catalogue
+from pytest_regcase.session.reviews.catalogue import catalogue
 from tests.session.attempt_project import make_project
 
 AGENT = Path(__file__).with_name("hiding_agent.py")

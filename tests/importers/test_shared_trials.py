@@ -22,7 +22,7 @@ from pytest_regcase.importers.collection import collect
 from pytest_regcase.importers.source import Choice
 from pytest_regcase.records.trial import Trial, TrialRef
 from pytest_regcase.session.adopt import adopt
-from pytest_regcase.session.making import Settings
+from pytest_regcase.session.new_cases.making import Settings
 from tests.contract import test_importer_contract as contract
 from tests.contract.importer_contract import values
 from tests.importers.said import source_text, texts, times_in

@@ -17,7 +17,7 @@ from pytest_regcase.case_files import seal_case
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.attempt import AttemptRecord
 from pytest_regcase.session import attempt
-from pytest_regcase.session.function_attempt import FunctionAttempt
+from pytest_regcase.session.attempts.function_attempt import FunctionAttempt
 from tests.conftest import loaded_outside_of
 from tests.plugin.warm_pytest import warm_pytest
 

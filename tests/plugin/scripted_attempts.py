@@ -14,8 +14,8 @@ from pytest_regcase.config import Project
 from pytest_regcase.records.attempt import AttemptPlan, AttemptRecord, Draw, Finding
 from pytest_regcase.records.session import SessionSnapshot
 from pytest_regcase.session import attempt
-from pytest_regcase.session.function_attempt import FunctionAttempt, FunctionEnd
-from pytest_regcase.session.unfinished import attempt_digests
+from pytest_regcase.session.attempts.function_attempt import FunctionAttempt, FunctionEnd
+from pytest_regcase.session.attempts.unfinished import attempt_digests
 
 STALL_SECONDS = 1.5
 GOOD = {"control": "finished", "simulation": "recovered", "live": "clean"}

@@ -11,8 +11,8 @@ from pytest_regcase.config import load_project
 from pytest_regcase.errors import UnknownName
 from pytest_regcase.ledger.sessions import session_heads, whole
 from pytest_regcase.records.attempt import AttemptRecord
-from pytest_regcase.session.close import close_case
-from pytest_regcase.session.function_attempt import FunctionAttempt, FunctionEnd
+from pytest_regcase.session.attempts.function_attempt import FunctionAttempt, FunctionEnd
+from pytest_regcase.session.case_life.close import close_case
 from tests.plugin.gate_project import GateProject
 
 MARKED = """\

@@ -13,7 +13,7 @@ import pytest
 from pytest_regcase.cli import main
 from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.canonical import canonical_json
-from pytest_regcase.session.ledger_exchange import merge_ledger
+from pytest_regcase.session.ledgers.exchange import merge_ledger
 from tests.ledger.postgres import an_empty_schema
 from tests.plugin.gate_project import (
     PYPROJECT,

@@ -16,11 +16,11 @@ from pytest_regcase.ledger.store import Ledger
 from pytest_regcase.records.words import CaseState
 from pytest_regcase.rules.lifecycle import case_state
 from pytest_regcase.session import gate
-from pytest_regcase.session.amend import amend_case
-from pytest_regcase.session.close import close_case
-from pytest_regcase.session.fix import claim_fix
-from pytest_regcase.session.life import reopen_case, retire_case
-from tests.session.case_life import CASE, LifeProject, make_life_project
+from pytest_regcase.session.case_life.amend import amend_case
+from pytest_regcase.session.case_life.close import close_case
+from pytest_regcase.session.case_life.fix import claim_fix
+from pytest_regcase.session.case_life.life import reopen_case, retire_case
+from tests.session.case_life.stories import CASE, LifeProject, make_life_project
 
 START = datetime(2026, 5, 10, 12, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from pytest_regcase.case_files import find_case_files, load_case, seal_case
 from pytest_regcase.cli import COMMANDS, main
 from pytest_regcase.records.canonical import digest
-from tests.session.evidence_project import make_project
+from tests.session.case_life.evidence_project import make_project
 
 OUTSIDE = "outside"
 HYPOTHESES = ("deadline", "resource-exhaustion", "auth")

@@ -6,7 +6,7 @@ fail 30 % of its attempts; one breaks for good. Seeded. What is measured stands 
 
 The three cases that are not in order go the real way: rows in a ledger, folds, histories, and for the flaky one a
 case file that its owner pastes the proposal into. The 97 others hand their first attempts to the gate directly,
-which is what `session.gate` reads from the ledger for them (tests/session/test_ledger_history.py shows that).
+which is what `session.gate` reads from the ledger for them (tests/session/ledgers/test_history.py shows that).
 Controls always finish and are left out, as they would only take time.
 """
 
@@ -38,12 +38,12 @@ from pytest_regcase.rules.policies import policy_for, red_probability, wants_ano
 from pytest_regcase.rules.quarantine import Proposal, propose
 from pytest_regcase.rules.rerun import clean_reruns
 from pytest_regcase.rules.suite import confirm_for
-from pytest_regcase.session.amend import amend_case
-from pytest_regcase.session.ledger_history import check_histories
-from pytest_regcase.session.quarantine import FLAKY_DAYS, quarantine_report, quarantine_text
-from pytest_regcase.session.set_aside import lift
+from pytest_regcase.session.case_life.amend import amend_case
+from pytest_regcase.session.case_life.quarantine import FLAKY_DAYS, quarantine_report, quarantine_text
+from pytest_regcase.session.case_life.set_aside import lift
+from pytest_regcase.session.ledgers.history import check_histories
 from tests.rules.attempt_samples import SIMULATION, a_case, an_attempt, case_inputs, gate_inputs
-from tests.session.case_life import CASE, ID, LifeProject, make_life_project
+from tests.session.case_life.stories import CASE, ID, LifeProject, make_life_project
 
 FLAKY = ID
 SEED: Final = 21260107

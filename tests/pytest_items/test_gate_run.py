@@ -9,7 +9,7 @@ from pytest_regcase.config import load_project
 from pytest_regcase.pytest_items.gate_run import GateRun, from_controller, to_worker
 from pytest_regcase.records.attempt import AttemptRecord, Finding
 from pytest_regcase.records.session import LiveRow, SessionSnapshot
-from pytest_regcase.session import opening
+from pytest_regcase.session.planning import opening
 from tests.plugin.gate_project import PYPROJECT, write_case, write_simulation
 from tests.rules.attempt_samples import an_attempt
 

@@ -14,7 +14,7 @@ from pytest_regcase.ledger.columns import attempt_columns
 from pytest_regcase.records.attempt import AttemptRecord, Digests
 from pytest_regcase.records.words import AttemptVerdict
 from tests.rules.attempt_samples import an_attempt
-from tests.session.case_life import CASE, ID, LifeProject, make_life_project
+from tests.session.case_life.stories import CASE, ID, LifeProject, make_life_project
 
 SIMULATION = "deadline-no-answer-v1"
 FIRST_DAY: Final = date(2026, 5, 1)

@@ -16,12 +16,12 @@ from pytest_regcase.records.canonical import digest
 from pytest_regcase.records.case import RegressionCase
 from pytest_regcase.records.words import Outcome
 from pytest_regcase.redaction import Keep
-from pytest_regcase.session import given_work_tree, making
 from pytest_regcase.session.adopt import adopt as adopt_one
 from pytest_regcase.session.adopt import adopt_all, failed_trials
-from pytest_regcase.session.making import Adopted, Settings
-from pytest_regcase.session.persons_word import PersonsWord
-from pytest_regcase.session.scan import scan
+from pytest_regcase.session.new_cases import given_work_tree, making
+from pytest_regcase.session.new_cases.making import Adopted, Settings
+from pytest_regcase.session.new_cases.persons_word import PersonsWord
+from pytest_regcase.session.sweeps.scan import scan
 from tests.no_access import forbid_listing
 
 GOLD = Path(__file__).parent.parent / "gold"
@@ -389,7 +389,7 @@ class TestAll:
                 raise stop
             return write_new_case(*arguments, **options)
 
-        monkeypatch.setattr("pytest_regcase.session.making.write_new_case", fails_in_the_end)
+        monkeypatch.setattr("pytest_regcase.session.new_cases.making.write_new_case", fails_in_the_end)
         with pytest.raises(type(stop)):
             adopt_all(project, logs, Settings(owner="me"))
         assert list((project.root / "cases").iterdir()) == []
@@ -397,7 +397,7 @@ class TestAll:
     def test_nobody_owns_them_and_nothing_is_written(
         self, project: Project, logs: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("pytest_regcase.session.owners._git", lambda *_: None)
+        monkeypatch.setattr("pytest_regcase.session.project.owners._git", lambda *_: None)
         with pytest.raises(UsageRefused, match="--owner"):
             adopt_all(project, logs, Settings())
         assert not (project.root / "cases").exists()

@@ -17,9 +17,9 @@ from pytest_regcase.records.decision import GateDecision
 from pytest_regcase.records.session import LiveRow, SessionRow, SessionSnapshot
 from pytest_regcase.records.simulation import Simulation
 from pytest_regcase.records.words import AttemptVerdict, Profile
+from pytest_regcase.session.attempts.unfinished import attempt_digests
 from pytest_regcase.session.gate import decide_session, ledger_for
-from pytest_regcase.session.since_fix import live_rows
-from pytest_regcase.session.unfinished import attempt_digests
+from pytest_regcase.session.planning.since_fix import live_rows
 from tests.rules.attempt_samples import (
     FIXED_AT,
     SIMULATION,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_regcase.session.catalogue import catalogue
+from pytest_regcase.session.reviews.catalogue import catalogue
 from tests.session.attempt_project import make_project
 
 AGENTS = Path(__file__).resolve().parent.parent / "demo" / "good_agents"

@@ -31,7 +31,12 @@ from pytest_regcase.records.case import (
 from pytest_regcase.records.session import LiveRow, SessionSnapshot
 from pytest_regcase.records.words import AttemptVerdict
 from pytest_regcase.session.plan import plan_case
-from pytest_regcase.session.rules_in_force import claim_settings, expected_recovery, gate_policy, rerun_rule
+from pytest_regcase.session.project.rules_in_force import (
+    claim_settings,
+    expected_recovery,
+    gate_policy,
+    rerun_rule,
+)
 
 FIX = Fix.model_validate_json(
     '{"number": 1, "revision": "r", "ledger_id": "l", "rows": 0, "at": "2026-01-01T00:00:00Z", "by": "me"}'

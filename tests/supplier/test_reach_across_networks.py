@@ -16,7 +16,7 @@ import pytest
 
 from pytest_regcase.config import Project, load_project
 from pytest_regcase.recovery.wire_facts import wire_facts
-from pytest_regcase.session.doctor import diagnose
+from pytest_regcase.session.trying.doctor import diagnose
 from pytest_regcase.supplier.docker_engine import EngineSilent, ask_docker
 from pytest_regcase.supplier.reach import DESKTOP
 from tests.session.attempt_project import TIMING, make_project

@@ -1,0 +1,1 @@
+"""Decisions over candidates, kept whatever they are, and the story of a revision."""

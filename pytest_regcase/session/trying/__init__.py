@@ -1,0 +1,1 @@
+"""Trying a supplier or an agent by hand, before any case depends on it."""

@@ -41,7 +41,7 @@ _HOMES = {
     "GateDecision": "records.decision",
     "Injection": "supplier.in_process",
     "RegcaseError": "errors",
-    "RegcaseFixture": "session.function_fixture",
+    "RegcaseFixture": "session.attempts.function_fixture",
     "RegressionCase": "records.case",
     "Simulation": "records.simulation",
     "Trial": "records.trial",

@@ -1,7 +1,7 @@
 """Calls the hooks that a project may have: they are asked before anything is planned, in every process alike.
 
 The specifications stand in the plugin module, which is always loaded. What may come back is decided in
-session.hooked.
+session.project.hooked.
 """
 
 from collections.abc import Iterable

@@ -54,7 +54,7 @@ def cases_without_room(
     ledger: "Ledger",
     minutes: float,
 ) -> tuple[str, ...]:
-    """Return the ids of the planned cases that do not fit into `minutes`; see session.minutes for which those are.
+    """Return the ids of the planned cases that do not fit into `minutes`; see `minutes` for which those are.
 
     Raises:
         LedgerError: the ledger cannot be read.

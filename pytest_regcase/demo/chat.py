@@ -129,7 +129,8 @@ class ChatClient:
         sock = connection.sock
         response = connection.getresponse()
         parts: list[bytes] = []
-        while True:
+        # From Python 3.13 on the end of the body closes the socket at once, before a read finds nothing more.
+        while not response.isclosed():
             if end is not None:
                 left = end - time.monotonic()
                 if left <= 0:

@@ -1,6 +1,7 @@
 """The lines of a log of any size, plain or in gzip, one at a time. Knows bytes; knows no format of a log."""
 
 import gzip
+import hashlib
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,42 @@ def read_head(path: Path) -> bytes:
             return file.read(HEAD_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(error) from error
+
+
+def inflated_digest(path: Path) -> str | None:
+    """Return the digest of the text that a packed log holds; None where it is not packed.
+
+    Raises:
+        LogUnreadable: see `read_lines`.
+    """
+    found, read = hashlib.sha256(), 0
+    try:
+        with _opened(path) as file:
+            if not isinstance(file, gzip.GzipFile):
+                return None
+            while part := file.read(LINE_LIMIT_BYTES):
+                read += len(part)
+                _check(read)
+                found.update(part)
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(error) from error
+    return f"sha256:{found.hexdigest()}"
+
+
+def read_whole(path: Path, limit: int) -> bytes | None:
+    """Return all of it, inflated, or its bytes as they are where that cannot be; None above `limit` bytes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > limit:
+        return None
+    try:
+        with _opened(path) as file:
+            content = file.read(limit + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        content = path.read_bytes()
+    return content if len(content) <= limit else None
 
 
 def _check(read: int) -> None:

@@ -22,7 +22,7 @@ from pytest_regcase.evidence.citing import (
 )
 from pytest_regcase.evidence.compare import Stance
 from pytest_regcase.evidence.entries import Log
-from pytest_regcase.evidence.log_lines import LogUnreadable, read_head, read_lines
+from pytest_regcase.evidence.log_lines import LogUnreadable, inflated_digest, read_head, read_lines
 from pytest_regcase.evidence.window import Window, shown_time, window_of_observation
 from pytest_regcase.importers.reading import digest_file, printable
 from pytest_regcase.records.case import Evidence, Withdrawal
@@ -173,7 +173,7 @@ def _read(file: Path, place: Place) -> Cited:
                 lines.append(raw)
             else:
                 break
-        found = digest_file(file)
+        found, inflated = digest_file(file), inflated_digest(file)
         now = file.stat()
     except LogUnreadable as error:
         raise _refused(place, error.why, error.what_to_do) from error
@@ -190,7 +190,7 @@ def _read(file: Path, place: Place) -> Cited:
         raise _refused(place, "the file is no text", "Have it written out as text, and cite that.", slug="no-text")
     if not any(each.strip() for each in lines):
         raise _refused(place, "the lines are empty", "Name the lines that show it.", slug="no-such-lines")
-    return Cited(file, found, head.decode("utf-8", "replace"), lines, list(above))
+    return Cited(file, found, inflated, head.decode("utf-8", "replace"), lines, list(above))
 
 
 def _place_in_time(loaded: LoadedCase, file: Path, place: Place) -> tuple[Log, str | None]:

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from pytest_regcase.case_files import CASE_FILE, LoadedCase, built_in_folder, find_case_files, load_case
 from pytest_regcase.config import Project
 from pytest_regcase.errors import RegcaseError
-from pytest_regcase.evidence.log_lines import LogUnreadable, read_head
+from pytest_regcase.evidence.log_lines import LogUnreadable, read_head, read_whole
 from pytest_regcase.evidence.own_marks import own_form, own_line, own_mark
-from pytest_regcase.importers.reading import digest_file
+from pytest_regcase.records.canonical import digest
 from pytest_regcase.session.batches.run_folder import RUN_FILE
 from pytest_regcase.session.new_cases.attach import FOLDER as ATTACHED
 
@@ -33,10 +33,17 @@ class Cited(NamedTuple):
 
     path: Path
     digest: str
+    inflated: str | None
+    """Digest of the text that a packed file holds; None where it is not packed."""
     head: str
     lines: Sequence[bytes]
     before: Sequence[bytes]
     """The lines directly above: the kernel names the control group there."""
+
+    @property
+    def digests(self) -> frozenset[str]:
+        """All by which a copy of it is known: who packs a file changes nothing of what it says."""
+        return frozenset({self.digest, self.inflated or self.digest})
 
 
 class Looked(NamedTuple):
@@ -60,7 +67,7 @@ def attached_name(loaded: LoadedCase, path: Path) -> str | None:
 def look_for_own(project: Project, loaded: LoadedCase, cited: Cited) -> Looked:
     """Say whether what is to be cited was made by us."""
     attached = attached_name(loaded, cited.path) is not None
-    why = None if attached else _by_place(project, cited.path) or _by_case(project, loaded, cited.digest)
+    why = None if attached else _by_place(project, cited.path) or _by_case(project, loaded, cited.digests)
     why = why or _by_marks(cited) or _by_words(loaded, cited.head)
     if why is not None:
         return Looked(why)
@@ -85,8 +92,8 @@ def _by_place(project: Project, path: Path) -> str | None:
     return None
 
 
-def _by_case(project: Project, loaded: LoadedCase, digest: str) -> str | None:
-    if digest in loaded.case.observation.source_digests.values():
+def _by_case(project: Project, loaded: LoadedCase, digests: frozenset[str]) -> str | None:
+    if not digests.isdisjoint(loaded.case.observation.source_digests.values()):
         return "it is the trial's own log, from which the case was made: the cause is not in it"
     for path in find_case_files(project.case_folders):
         try:
@@ -94,7 +101,7 @@ def _by_case(project: Project, loaded: LoadedCase, digest: str) -> str | None:
         except RegcaseError:
             continue  # a broken case is no reason to refuse a log
         for name, recorded in other.case.observation.recorded.items():
-            if recorded == digest and not name.startswith(f"{ATTACHED}/"):
+            if recorded in digests and not name.startswith(f"{ATTACHED}/"):
                 return f"it is a copy of {name} of the case {other.id}"
     return None
 
@@ -129,14 +136,13 @@ def _by_kept(folder: Path, cited: Cited) -> Looked:
         if number > _FILES_LIMIT or read > _BYTES_LIMIT:
             return Looked(None, all_kept=False)
         try:
-            size = path.stat().st_size
-            if size > _BYTES_LIMIT:
-                return Looked(None, all_kept=False)
-            content = path.read_bytes()
-            read += size
+            content = read_whole(path, _BYTES_LIMIT)
         except OSError:
             continue  # it was removed meanwhile
-        if digest_file(path) == cited.digest or (telling and all(each in content for each in lines)):
+        if content is None:
+            return Looked(None, all_kept=False)
+        read += len(content)
+        if digest(content) in cited.digests or (telling and all(each in content for each in lines)):
             return Looked(f"an attempt of ours has kept the same in {path.relative_to(folder.parent)}")
     return Looked(None)
 

@@ -159,6 +159,9 @@ OWN: dict[str, str] = {
     "copy.log:4": "kept the same in .regcase",
     "edited.log:3": "kept the same in .regcase",
     "copy.log.gz:4": "kept the same in .regcase",
+    "hard.log.gz:1": "kept the same in .regcase",
+    "packed.txt:1": "kept the same in .regcase",
+    "outside/trial.log.gz:1": "the trial's own log",
     "wire-copy.txt:2": "a wire log",
     "cases/t37/case.toml:3": "folder of a case",
     "cases/t37/recorded/attached/other.log:1": "folder of a case",
@@ -181,6 +184,11 @@ def own_files(case: Path, tmp_path: Path) -> None:
     os.link(attempt / "stderr.txt", tmp_path / "hard.log")
     shutil.copy(attempt / "out" / "kern.log", tmp_path / "copy.log")
     (tmp_path / "copy.log.gz").write_bytes(gzip.compress((attempt / "out" / "kern.log").read_bytes()))
+    (tmp_path / "hard.log.gz").write_bytes(gzip.compress((attempt / "stderr.txt").read_bytes()))
+    (attempt / "out" / "trace.gz").write_bytes(gzip.compress(b"asked\nno answer\n"))
+    (tmp_path / "packed.txt").write_text("asked\nno answer\n")
+    own_log = tmp_path / "outside" / "trial.log"
+    own_log.with_name("trial.log.gz").write_bytes(gzip.compress(own_log.read_bytes()))
     (tmp_path / "edited.log").write_text(f"a line of mine\nand another\n{KEPT_LINE}")
     (tmp_path / "wire-copy.txt").write_text(WIRE)
     (case.parent / "recorded" / "attached" / "other.log").write_text("2026-04-12T09:31:05Z not attached by us\n")

@@ -40,6 +40,8 @@ class Answer:
         self.bytes_sent = 0
         self.parts = 0
         """Parts of a body that went out; a head is none."""
+        self.smallest_part: int | None = None
+        """Bytes that the smallest of them took on the wire."""
         self.first_byte: float | None = None
         """`t` at which the first byte was handed over."""
         self.complete = False
@@ -91,7 +93,8 @@ class Answer:
         if self._connection.takes_no_body:
             body, self._chunked = b"", False
         await self.write("\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body)
-        self.parts += bool(body)
+        if body:
+            self._count_part(len(body))
 
     async def piece(self, data: bytes, *, last: bool = False) -> None:
         """Send one part of the body, which a client that asked for the head alone does not get.
@@ -102,7 +105,7 @@ class Answer:
         if data and not self._connection.takes_no_body:
             framed = b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data
             await self.write(framed + _END if last and self._chunked else framed)
-            self.parts += 1
+            self._count_part(len(framed))
             self.complete = last
         elif last:
             await self.finish()
@@ -140,11 +143,23 @@ class Answer:
         """The header by which an API names the request."""
         return self._request_id_header, self.request_id_value
 
+    def _count_part(self, size: int) -> None:
+        self.parts += 1
+        self.smallest_part = size if self.smallest_part is None else min(self.smallest_part, size)
+
     def record_fault(self, kind: str, text: str | None, *, unfinished: bool) -> None:
         """Write the `sent` event of a fault, with what shows its course; none where no byte went out."""
         if self.bytes_sent:
-            course = {"parts": self.parts, "first_byte": self.first_byte, "unfinished": unfinished or None}
-            self.record("fault", fault_kind=kind, text=text, tool_calls=(), **course)
+            self.record(
+                "fault",
+                fault_kind=kind,
+                text=text,
+                tool_calls=(),
+                parts=self.parts,
+                smallest_part=self.smallest_part,
+                first_byte=self.first_byte,
+                unfinished=unfinished or None,
+            )
 
     def record(
         self,

@@ -65,6 +65,9 @@ NO_ROOM = {"t": 5.2, "event": "allocation-failed", "says": "an allocation failed
         (BEGUN, [part(1), held(how="rst")]),
         (BEGUN, [part(1), held(by="us")]),
         (TRICKLED, [part(2), held()]),
+        # What comes again and again is under way whenever the client lets go: two parts arrived all the same.
+        (TRICKLED, [part(3, smallest_part=6), held(unacknowledged=6)]),
+        (TRICKLED, [part(5, smallest_part=6), held(how="rst", unacknowledged=18)]),
         (LATE, [ANSWERED, closed(3, 8.0)]),
         # Both moments are rounded: what looks a tenth of a millisecond too early was not.
         (LATE, [ANSWERED | {"first_byte": 6.9999}, closed(3, 8.0)]),
@@ -94,6 +97,10 @@ def test_what_the_log_shows_is_delivered(declared: Delivery, events: list[WireEv
         (BEGUN, [part(1), held(unacknowledged=5)], "5 bytes were not acknowledged"),
         (BEGUN, [part(1), ours("fin")], "was not held"),
         (TRICKLED, [part(1), held()], "1 parts of the body were sent, declared were at least 2"),
+        (TRICKLED, [part(3), held(unacknowledged=6)], "6 bytes were not acknowledged"),
+        (TRICKLED, [part(3, smallest_part=6), held(unacknowledged=7)], "7 bytes were not acknowledged"),
+        (TRICKLED, [part(3, smallest_part=6), held(by="us", unacknowledged=6)], "6 bytes were not acknowledged"),
+        (BEGUN, [part(3, smallest_part=6), held(unacknowledged=6)], "6 bytes were not acknowledged"),
         (
             LATE,
             [ANSWERED | {"first_byte": 6.0}, closed(3, 8.0)],

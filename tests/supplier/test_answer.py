@@ -56,3 +56,14 @@ def test_a_body_ends_once(answer: Answer, writes: Writes) -> None:
 
     asyncio.run(twice())
     assert b"".join(writes.made).count(b"0\r\n\r\n") == 1
+
+
+def test_the_smallest_part_is_counted_as_it_goes_out(answer: Answer) -> None:
+    async def parts() -> None:
+        await answer.start(200, None)
+        assert (answer.parts, answer.smallest_part) == (0, None)
+        for data in (b"abc", b"d", b"ef"):
+            await answer.piece(data)
+
+    asyncio.run(parts())
+    assert (answer.parts, answer.smallest_part) == (3, len(b"1\r\nd\r\n"))
